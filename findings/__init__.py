@@ -1,0 +1,1 @@
+"""What an issue is and how it lives. Knows nothing of metrics, models, schedules or networks."""

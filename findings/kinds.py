@@ -1,0 +1,83 @@
+"""Every kind of finding, with what opens, raises and clears it.
+
+The lifecycle, reconciliation and the verifiers read this table and nothing else. A kind is what a
+detector states about a resource (and a subject on it: a mount, a unit, a device); the category of a
+finding follows from its kind.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from findings.model import Category
+
+
+class Kind(StrEnum):
+    """What is wrong, in one word. A signal's type and a finding's kind are the same word."""
+
+    SMART_FAILURE = "smart_failure"  # a disk says, or its counters show, that it fails
+    HIGH_CPU = "high_cpu"  # average use over at least 300 s above the limit
+    HIGH_MEMORY = "high_memory"  # memory in use, caches excluded, above the limit
+    HIGH_DISK = "high_disk"  # a file system or a storage is filling up
+    BACKUP_FAILED = "backup_failed"  # the newest finished backup attempt (or backup job) failed
+    BACKUP_STALE = "backup_stale"  # the newest good backup is older than the limit, or there is none
+    GUEST_UNREACHABLE = "guest_unreachable"  # a running guest answers on no path that was tried
+    HIGH_INODES = "high_inodes"  # a file system is running out of inodes
+    HIGH_SWAP = "high_swap"  # swap is nearly used up while memory is short too
+    HIGH_PRESSURE = "high_pressure"  # work stalls on CPU, memory or I/O (pressure stall information)
+    HIGH_TEMPERATURE = "high_temperature"  # a sensor or disk is hotter than its limit
+    DISK_WEAR = "disk_wear"  # rated endurance of a solid-state disk is nearly used
+    POOL_DEGRADED = "pool_degraded"  # a pool or multi-device file system lost members or is not usable
+    POOL_DATA_ERRORS = "pool_data_errors"  # a pool holds data that it cannot repair
+    VDEV_ERRORS = "vdev_errors"  # a device in a pool counts read, write or checksum errors
+    RAID_DEGRADED = "raid_degraded"  # a software RAID array misses members or is inactive
+    FILESYSTEM_ERRORS = "filesystem_errors"  # a file system counts device or corruption errors
+    UNIT_FAILED = "unit_failed"  # a systemd unit is in the state failed
+    NODE_OFFLINE = "node_offline"  # a host is not there although it should be, its peers say so
+    SOURCE_BLIND = "source_blind"  # Patrol itself lost sight of a source
+
+
+class Nature(StrEnum):
+    """Whether a kind describes a state that can be looked at again, or something that happened."""
+
+    CONDITION = "condition"  # cleared by looking again and finding it gone
+    EVENT = "event"  # cleared by a later event of the other sort, never by age
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindRecord:
+    """What the life of one kind of finding depends on.
+
+    `clears_after` counts consecutive examined `clear` looks that close an open finding (1: the first one).
+    """
+
+    kind: Kind
+    category: Category
+    nature: Nature = Nature.CONDITION
+    clears_after: int = 1
+    title: str
+
+
+_RECORDS = (
+    KindRecord(kind=Kind.SMART_FAILURE, category=Category.RELIABILITY, clears_after=2, title="Disk reports trouble"),
+    KindRecord(kind=Kind.HIGH_CPU, category=Category.PERFORMANCE, title="CPU use is high"),
+    KindRecord(kind=Kind.HIGH_MEMORY, category=Category.PERFORMANCE, title="Memory use is high"),
+    KindRecord(kind=Kind.HIGH_DISK, category=Category.CAPACITY, title="Space is running out"),
+    KindRecord(kind=Kind.BACKUP_FAILED, category=Category.BACKUP, nature=Nature.EVENT, title="Backup failed"),
+    KindRecord(kind=Kind.BACKUP_STALE, category=Category.BACKUP, title="No recent backup"),
+    KindRecord(kind=Kind.GUEST_UNREACHABLE, category=Category.RELIABILITY, title="Guest does not answer"),
+    KindRecord(kind=Kind.HIGH_INODES, category=Category.CAPACITY, title="Inodes are running out"),
+    KindRecord(kind=Kind.HIGH_SWAP, category=Category.PERFORMANCE, title="Swap is nearly used up"),
+    KindRecord(kind=Kind.HIGH_PRESSURE, category=Category.PERFORMANCE, title="Work stalls on resources"),
+    KindRecord(kind=Kind.HIGH_TEMPERATURE, category=Category.RELIABILITY, title="Too hot"),
+    KindRecord(kind=Kind.DISK_WEAR, category=Category.RELIABILITY, title="Disk is worn"),
+    KindRecord(kind=Kind.POOL_DEGRADED, category=Category.RELIABILITY, title="Pool is degraded"),
+    KindRecord(kind=Kind.POOL_DATA_ERRORS, category=Category.RELIABILITY, title="Pool has lost data"),
+    KindRecord(kind=Kind.VDEV_ERRORS, category=Category.RELIABILITY, title="Device in a pool counts errors"),
+    KindRecord(kind=Kind.RAID_DEGRADED, category=Category.RELIABILITY, title="RAID array is degraded"),
+    KindRecord(kind=Kind.FILESYSTEM_ERRORS, category=Category.RELIABILITY, title="File system counts errors"),
+    KindRecord(kind=Kind.UNIT_FAILED, category=Category.RELIABILITY, title="Unit failed"),
+    KindRecord(kind=Kind.NODE_OFFLINE, category=Category.RELIABILITY, title="Host is offline"),
+    KindRecord(kind=Kind.SOURCE_BLIND, category=Category.RELIABILITY, title="Patrol cannot see a source"),
+)
+
+KINDS: dict[Kind, KindRecord] = {record.kind: record for record in _RECORDS}
