@@ -42,4 +42,5 @@ def _escape(part: str, *, colon: bool = False) -> str:
 
 def finding_key(resource_id: ResourceId, kind: str, subject: str = "") -> str:
     """The identity of a finding: 32 hex digits over resource, kind and subject, never over prose or numbers."""
-    return hashlib.sha256("\x1f".join((resource_id, kind, subject)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    identity = f"{resource_id}\x1f{kind}\x1f{subject}"
+    return hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:32]

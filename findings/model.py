@@ -5,7 +5,6 @@ Values are frozen. Instants are aware UTC and end in `_at`; percentages run from
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol

@@ -19,7 +19,7 @@ Time = str | int | float | None
 """An instant as it comes: RFC 3339, the same with a space or without a zone, or epoch seconds."""
 
 
-class Row(msgspec.Struct, kw_only=True, omit_defaults=True):
+class Row(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One row of a page."""
 
 
@@ -29,7 +29,7 @@ class Pagination(Row):
     offset: int = 0
 
 
-class Page(msgspec.Struct, kw_only=True, omit_defaults=True):
+class Page(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """What every output has beside its rows. `zone`: IANA name that naive times of this page are in."""
 
     pagination: Pagination | None = None

@@ -114,10 +114,10 @@ class Examined:
                 for target, look in looks.items()
                 if look is not Look.CLEAR and look is not Look.BLIND and target in clear
             }
-            looks.update(clear)  # type: ignore[arg-type]  # str is one of the target's two forms
+            looks.update(clear)
             looks.update(stronger)
         else:
-            looks.update(clear)  # type: ignore[arg-type]
+            looks.update(clear)
 
     def look(self, kind: str, resource_id: ResourceId, subject: str = "") -> Look | None:
         """What was seen of one condition; None if it was not examined."""
@@ -142,10 +142,8 @@ class Examined:
             looks = self._looks.get(kind)
             if not looks:
                 continue
-            split = sorted(
-                (target if isinstance(target, tuple) else (target, ""), look) for target, look in looks.items()
-            )
-            for (resource_id, subject), look in split:
+            pairs = ((target if isinstance(target, tuple) else (target, ""), look) for target, look in looks.items())
+            for (resource_id, subject), look in sorted(pairs):
                 reason = self.blind_reason(kind, resource_id, subject) if look is Look.BLIND else ""
                 yield ExaminedLook(kind, resource_id, subject, look, reason)
 

@@ -1,0 +1,66 @@
+"""One resolver: resource and metric -> the limit in force and where it came from, or off."""
+
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from findings.model import Look, Severity
+from signals.evidence import InventoryRow
+
+
+class Limited(StrEnum):
+    """What can be limited. The unit of its values stands beside it."""
+
+    CPU = "cpu"  # percent, average over a window
+    MEMORY = "memory"  # percent
+    DISK = "disk"  # percent of a file system, df's rule
+    STORAGE = "storage"  # percent of a pool or datastore
+    INODES = "inodes"  # percent
+    SWAP = "swap"  # percent
+    PRESSURE_CPU = "pressure_cpu"  # percent of time, 300 s average
+    PRESSURE_MEMORY = "pressure_memory"
+    PRESSURE_IO = "pressure_io"
+    TEMPERATURE = "temperature"  # degrees Celsius, a sensor of a host
+    DISK_TEMPERATURE = "disk_temperature"  # degrees Celsius
+    DISK_WEAR = "disk_wear"  # percent of rated endurance used
+    BACKUP_AGE = "backup_age"  # hours since the newest good backup
+
+
+class Limit(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit with hysteresis. `critical` None: this metric has no critical tier here.
+
+    `provenance` names the place it came from, so that an operator can find and change it.
+    """
+
+    trigger: float
+    clear: float
+    provenance: str
+    critical: float | None = None
+    watch: float | None = None
+
+    def look(self, value: float) -> Look:
+        """Present above the trigger (a trigger of 100 is met by 100), clear below `clear`, else held."""
+        if value > self.trigger or (self.trigger >= 100 and value >= self.trigger):
+            return Look.PRESENT
+        return Look.CLEAR if value < self.clear else Look.HELD
+
+    def severity(self, value: float) -> Severity:
+        """How bad a value beyond the trigger is."""
+        return Severity.CRITICAL if self.critical is not None and value > self.critical else Severity.WARNING
+
+
+class Thresholds(Protocol):
+    """What a detector asks. None means that the operator switched this check off for this resource."""
+
+    def limit(self, resource: InventoryRow, metric: Limited, *, disk_type: str = "") -> Limit | None:
+        """The limit in force. `disk_type`: nvme | sata | sas | hdd where a per-type table may apply."""
+        ...
+
+    def window_seconds(self, resource: InventoryRow, metric: Limited) -> float:
+        """Least window that a value of this metric must be the average of; 0 for metrics of the moment."""
+        ...
+
+    def offline_expected(self, resource: InventoryRow) -> bool:
+        """Whether the operator said that this resource may be away (connectivity checks off)."""
+        ...
