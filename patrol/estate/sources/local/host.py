@@ -57,7 +57,10 @@ class Host:
         return shutil.which(name, path=_SEARCH_PATH) is not None
 
     def run(self, argv: Sequence[str], *, timeout_seconds: float = 20) -> CommandResult:
-        """Runs a program without a shell, in the C locale. Raises ProgramMissingError, ProgramTimedOutError, OSError."""
+        """Runs a program without a shell, in the C locale.
+
+        Raises ProgramMissingError, ProgramTimedOutError or OSError.
+        """
         program = shutil.which(argv[0], path=_SEARCH_PATH)
         if program is None:
             raise ProgramMissingError(argv[0])
