@@ -103,6 +103,7 @@ class PerformanceRow(Row):
     pressure_cpu: float | None = None  # "some", average of the last 300 s, percent of time
     pressure_memory: float | None = None  # "full", likewise
     pressure_io: float | None = None  # "full", likewise
+    memory_arc_bytes: int | None = None  # ZFS cache that was not counted as memory in use
 
 
 class PerformanceOutput(Page):
@@ -249,6 +250,7 @@ class ZfsRow(Row):
 
 class BtrfsDeviceRow(Row):
     path: str = ""
+    devid: int | None = None  # names the device for life; its path may change with the next boot
     write_io_errs: int = 0
     read_io_errs: int = 0
     flush_io_errs: int = 0
@@ -323,6 +325,7 @@ class RaidRow(Row):
     devices: list[RaidDeviceRow] = []
     # Patrol adds
     id: Id = None
+    raid_devices: int | None = None  # members that the array is made for; `total_devices` counts those it has
 
 
 class HostDisks(Row):
@@ -360,6 +363,8 @@ class FilesystemRow(Row):
     # Patrol adds
     inodes_percent: float | None = None  # None: the file system has no fixed number of inodes
     disk_type: str = ""
+    error_count: int | None = None  # errors noted in the file system itself (ext4), for life; None: it keeps no count
+    forced_read_only: bool = False  # mounted for writing, but the file system has made itself read-only
 
 
 class ResourceDisks(Row):

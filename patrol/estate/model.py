@@ -100,6 +100,7 @@ class Resource(msgspec.Struct, kw_only=True, omit_defaults=True):
     cores: int | None = None
     memory_total_bytes: int | None = None
     memory_used_bytes: int | None = None
+    memory_arc_bytes: int | None = None  # ZFS cache above its minimum: counted as used by the kernel, not above
     metrics: dict[Metric, Reading] = {}
     addresses: list[str] = []
     probes: list[ProbeRow] | None = None

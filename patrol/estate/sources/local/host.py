@@ -1,14 +1,16 @@
 """The edge to the host: files under a root, programs with a bound. Everything else here is pure parsing."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from findings.model import Gap
+from findings.model import Gap, GapReason, Sight, Topic
 from patrol.estate.model import Metric, Reading, Resource
+from patrol.estate.sources.model import Counter
 from signals.evidence import FilesystemRow, SensorRow, UnitRow
 
 MAX_OUTPUT_BYTES = 16 << 20
@@ -16,6 +18,14 @@ MAX_OUTPUT_BYTES = 16 << 20
 
 # Programs of administrators are not on every user's PATH, though any user may run them.
 _SEARCH_PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
+
+
+_NUMBER = re.compile(r"(\d+)")
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    # re.split with one group alternates text and digits, so equal positions always compare alike.
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in _NUMBER.split(name)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +62,10 @@ class Host:
         """The text of a file; raises OSError. Undecodable bytes become U+FFFD."""
         return self.path(absolute).read_text(encoding="utf-8", errors="replace")
 
+    def list_names(self, absolute: str) -> list[str]:
+        """The names in a folder, sorted, numbers by value; raises OSError."""
+        return sorted((entry.name for entry in self.path(absolute).iterdir()), key=_by_number)
+
     def has_program(self, name: str) -> bool:
         """Whether a program is installed."""
         return shutil.which(name, path=_SEARCH_PATH) is not None
@@ -83,6 +97,19 @@ class Host:
         )
 
 
+def find_text(host: Host, absolute: str) -> str | None:
+    """The text of a file that only some hosts have or let be read; None without it."""
+    try:
+        return host.read_text(absolute)
+    except OSError:
+        return None
+
+
+def reason_of(error: OSError) -> GapReason:
+    """Why a read that ended in `error` could not be made."""
+    return GapReason.NO_PERMISSION if isinstance(error, PermissionError) else GapReason.FAILED
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
     """Whose readings these are: the configured source, and the host's id and name."""
@@ -91,12 +118,42 @@ class Where:
     host_id: str
     hostname: str
 
+    def gap(self, topic: Topic, reason: GapReason, detail: str, *, fix: str = "", sight: Sight = Sight.STANDING) -> Gap:
+        """A gap in what is known of the host itself."""
+        return Gap(
+            source=self.source,
+            topic=topic,
+            reason=reason,
+            detail=detail,
+            resource_id=self.host_id,
+            fix=fix,
+            sight=sight,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUse:
+    """Memory in use: what could not be given back at once. Always 0 < used <= total.
+
+    `arc_bytes`: the ZFS cache above its minimum, which the kernel counts as used and `used_bytes` does not.
+    """
+
+    total_bytes: int
+    used_bytes: int
+    arc_bytes: int = 0
+
+    @property
+    def percent(self) -> float:
+        """Share of the total that is in use, 0-100."""
+        return 100 * self.used_bytes / self.total_bytes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """What the reader of one topic found. None for a section of the host: it was not read (the gaps say why).
 
-    `complete`: everything of this topic that exists here was read.
+    `complete`: everything of this topic that exists here was read. `counters`: what the next collection needs
+    for its rates, by name.
     """
 
     resources: Sequence[Resource] = ()
@@ -105,4 +162,6 @@ class Part:
     filesystems: Sequence[FilesystemRow] | None = None
     units: Sequence[UnitRow] | None = None
     sensors: Sequence[SensorRow] | None = None
+    memory: MemoryUse | None = None
+    counters: Mapping[str, Counter] = field(default_factory=dict)
     complete: bool = True
