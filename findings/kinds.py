@@ -48,17 +48,35 @@ class KindRecord:
     """What the life of one kind of finding depends on.
 
     `clears_after` counts consecutive examined `clear` looks that close an open finding (1: the first one).
+    `grows`: the facts are counters that only go up while the trouble goes on; growth raises the finding again
+    and ends an acknowledgement. `sticky_facts`: counters of damage done; while one of them was above zero,
+    no clear look closes the finding. `transient_facts`: counters that can come and go without damage; when they
+    come back no higher than before, with every other count unchanged, the finding is a warning.
     """
 
     kind: Kind
     category: Category
     nature: Nature = Nature.CONDITION
     clears_after: int = 1
+    grows: bool = False
+    sticky_facts: frozenset[str] = frozenset()
+    transient_facts: frozenset[str] = frozenset()
     title: str
 
 
+VERDICT_FAILED = "verdict_failed"
+"""Fact of a disk: 1 where its own verdict is FAILED, 0 where it is PASSED; absent where it gave none."""
+
 _RECORDS = (
-    KindRecord(kind=Kind.SMART_FAILURE, category=Category.RELIABILITY, clears_after=2, title="Disk reports trouble"),
+    KindRecord(
+        kind=Kind.SMART_FAILURE,
+        category=Category.RELIABILITY,
+        clears_after=2,  # one PASSED after a FAILED is not yet believed
+        grows=True,
+        sticky_facts=frozenset({"reallocated_sectors", "udma_crc_errors", "media_errors", "grown_defects"}),
+        transient_facts=frozenset({"pending_sectors", "offline_uncorrectable", "uncorrected_errors"}),
+        title="Disk reports trouble",
+    ),
     KindRecord(kind=Kind.HIGH_CPU, category=Category.PERFORMANCE, title="CPU use is high"),
     KindRecord(kind=Kind.HIGH_MEMORY, category=Category.PERFORMANCE, title="Memory use is high"),
     KindRecord(kind=Kind.HIGH_DISK, category=Category.CAPACITY, title="Space is running out"),
@@ -71,10 +89,14 @@ _RECORDS = (
     KindRecord(kind=Kind.HIGH_TEMPERATURE, category=Category.RELIABILITY, title="Too hot"),
     KindRecord(kind=Kind.DISK_WEAR, category=Category.RELIABILITY, title="Disk is worn"),
     KindRecord(kind=Kind.POOL_DEGRADED, category=Category.RELIABILITY, title="Pool is degraded"),
-    KindRecord(kind=Kind.POOL_DATA_ERRORS, category=Category.RELIABILITY, title="Pool has lost data"),
-    KindRecord(kind=Kind.VDEV_ERRORS, category=Category.RELIABILITY, title="Device in a pool counts errors"),
+    KindRecord(kind=Kind.POOL_DATA_ERRORS, category=Category.RELIABILITY, grows=True, title="Pool has lost data"),
+    KindRecord(
+        kind=Kind.VDEV_ERRORS, category=Category.RELIABILITY, grows=True, title="Device in a pool counts errors"
+    ),
     KindRecord(kind=Kind.RAID_DEGRADED, category=Category.RELIABILITY, title="RAID array is degraded"),
-    KindRecord(kind=Kind.FILESYSTEM_ERRORS, category=Category.RELIABILITY, title="File system counts errors"),
+    KindRecord(
+        kind=Kind.FILESYSTEM_ERRORS, category=Category.RELIABILITY, grows=True, title="File system counts errors"
+    ),
     KindRecord(kind=Kind.UNIT_FAILED, category=Category.RELIABILITY, title="Unit failed"),
     KindRecord(kind=Kind.NODE_OFFLINE, category=Category.RELIABILITY, title="Host is offline"),
     KindRecord(kind=Kind.SOURCE_BLIND, category=Category.RELIABILITY, title="Patrol cannot see a source"),

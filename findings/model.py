@@ -5,9 +5,21 @@ Values are frozen. Instants are aware UTC and end in `_at`; percentages run from
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
+
+from findings.investigation import (
+    DEFAULT_POLICY,
+    Autonomy,
+    InvestigationOutcome,
+    InvestigationPolicy,
+    InvestigationStatus,
+    Refusal,
+    investigation_refusal,
+    should_investigate,
+)
 
 ResourceId = str
 """Canonical id `<type>:<origin>:<native>` (see `findings.identity`), or a foreign id not yet resolved."""
@@ -154,3 +166,163 @@ class Examination(Protocol):
     def look(self, kind: str, resource_id: ResourceId, subject: str) -> Look | None:
         """The answer for one condition, or None if it was not examined at all."""
         ...
+
+
+class Verdict(StrEnum):
+    """What was said about a known finding in one run: its look, at the edge of the tools."""
+
+    PRESENT = "present"
+    RESOLVED = "resolved"
+    UNCERTAIN = "uncertain"  # nobody could say
+
+
+class FindingState(StrEnum):
+    """Whether the issue is there. Quiet (snoozed, dismissed, suppressed) is asked separately: see `Finding`."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+
+
+class DismissedReason(StrEnum):
+    """Why an operator does not want to hear of a finding."""
+
+    NOT_AN_ISSUE = "not_an_issue"
+    EXPECTED_BEHAVIOR = "expected_behavior"
+    WILL_FIX_LATER = "will_fix_later"
+
+
+class ResolveReason(StrEnum):
+    """Why a finding was closed."""
+
+    CLEARED = "cleared"  # looked at again, completely, and found gone
+    LIMIT_CHANGED = "limit_changed"  # the value is inside the limit that is in force now
+    CHECK_OFF = "check_off"  # an operator switched the check off
+    RESOURCE_REMOVED = "resource_removed"  # the resource does not exist any more
+    FIX_VERIFIED = "fix_verified"  # a governed fix was verified
+    EXPIRED_CLAIM = "expired_claim"  # a model's report that nothing and nobody confirmed
+    OPERATOR = "operator"
+
+
+class TransitionReason(StrEnum):
+    """Why a finding changed. Being seen again unchanged is not a change."""
+
+    FILED = "filed"  # seen for the first time
+    REGRESSED = "regressed"  # was resolved, and is back
+    WOKEN = "woken"  # was silenced, and got worse
+    RAISED = "raised"  # a higher severity
+    GREW = "grew"  # same severity, but a counter behind it went up
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One change of a finding. `version`: of the finding after it, so that each version has at most one.
+
+    `old_state` and `old_severity` are None for a new finding; `resolve_reason` is set where it was closed, and
+    stays here when the issue comes back.
+    """
+
+    finding_id: str
+    version: int
+    run_id: str
+    old_state: FindingState | None
+    new_state: FindingState
+    reason: TransitionReason
+    resolve_reason: ResolveReason | None = None
+    old_severity: Severity | None
+    new_severity: Severity
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The lasting record of one issue: a kind of trouble, on a resource, on a subject of it.
+
+    Invariants (kept by `findings.lifecycle.advance`): `first_seen_at` <= `last_seen_at`; `resolved_at` and
+    `resolve_reason` are set exactly while it is resolved; the severity never drops while it is open; each
+    stored change has its own `version`, and storing is compare-and-swap on it.
+
+    `id` is minted once and stays; `key` is `findings.identity.finding_key` and follows the resource if two
+    ids turn out to be one. `value` and `limit` carry the unit of the kind. `facts` are the named counts last
+    seen, `acknowledged_facts` those an operator acknowledged. `times_raised` counts the runs that saw it,
+    `raise_count` how often it got worse while open, `clear_streak` its clear looks in a row.
+    `parent_finding`: id of the open finding on the node, host or source that explains this one, or "".
+    """
+
+    org_id: str
+    id: str
+    key: str
+    resource_id: ResourceId
+    resource_name: str
+    resource_type: str
+    kind: str
+    subject: str = ""
+    category: Category
+    severity: Severity
+    basis: Basis = Basis.DETECTOR
+    state: FindingState = FindingState.OPEN
+    title: str
+    summary: str
+    evidence: str = ""
+    value: float | None = None
+    limit: float | None = None
+    limit_source: str = ""
+    facts: Mapping[str, float] = field(default_factory=dict)
+    tool_call_id: str = ""
+    first_seen_at: datetime
+    last_seen_at: datetime
+    resolved_at: datetime | None = None
+    resolve_reason: ResolveReason | None = None
+    times_raised: int = 1
+    raise_count: int = 0
+    regression_count: int = 0
+    last_regression_at: datetime | None = None
+    clear_streak: int = 0
+    last_run_id: str = ""
+    version: int = 1
+    acknowledged_at: datetime | None = None
+    acknowledged_facts: Mapping[str, float] = field(default_factory=dict)
+    snoozed_until: datetime | None = None
+    dismissed_reason: DismissedReason | None = None
+    suppressed: bool = False
+    investigation_status: InvestigationStatus | None = None
+    investigation_outcome: InvestigationOutcome | None = None
+    investigation_attempts: int = 0
+    last_investigated_at: datetime | None = None
+    parent_finding: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the issue is there, silenced or not."""
+        return self.state is FindingState.OPEN
+
+    @property
+    def is_serious(self) -> bool:
+        """Whether it is a warning or worse: what counts against a healthy estate, and may be escalated."""
+        return self.severity.rank >= Severity.WARNING.rank
+
+    def is_silenced(self, now: datetime) -> bool:
+        """Whether an operator asked for quiet: suppressed, dismissed, or snoozed until later than `now`."""
+        snoozed = self.snoozed_until is not None and self.snoozed_until > now
+        return self.suppressed or self.dismissed_reason is not None or snoozed
+
+    def is_active(self, now: datetime) -> bool:
+        """Whether it is open and nobody asked for quiet."""
+        return self.is_open and not self.is_silenced(now)
+
+    def should_investigate(
+        self, autonomy: Autonomy, now: datetime, policy: InvestigationPolicy = DEFAULT_POLICY
+    ) -> bool:
+        """Whether Patrol may look into it by itself; `investigation_refusal` gives the reason why not."""
+        return should_investigate(self, autonomy, now, policy)
+
+    def investigation_refusal(
+        self,
+        autonomy: Autonomy,
+        now: datetime,
+        policy: InvestigationPolicy = DEFAULT_POLICY,
+        *,
+        operator_request: bool = False,
+    ) -> Refusal | None:
+        """The first reason against an investigation (see `findings.investigation`), or None."""
+        return investigation_refusal(self, autonomy, now, policy, operator_request=operator_request)
