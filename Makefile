@@ -1,0 +1,58 @@
+# Two commands matter: `make run` patrols this host, `make test` runs the tests.
+# Needed: Python 3.11 or newer with venv and pip, make, git. Nothing here needs root or installs system packages.
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first Python that is new enough; PYTHON=... chooses another.
+PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python3.14; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
+INSTALLED := $(VENV)/.installed
+WORKERS ?= auto
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-long lint types format lock sample bench clean
+
+help: ## Says what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: $(INSTALLED) ## Patrols this host: no configuration, no model, no root (ARGS="--json" for options)
+	@$(BIN)/patrol run $(ARGS)
+
+test: $(INSTALLED) ## Runs the tests (ARGS="tests/cli" for some of them)
+	$(BIN)/pytest -n $(WORKERS) -m "not long" $(ARGS)
+
+test-long: $(INSTALLED) ## Runs the long proofs as well, with their full counts
+	$(BIN)/pytest -n $(WORKERS) $(ARGS)
+
+lint: $(INSTALLED) ## Checks style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED) ## Checks types
+	$(BIN)/mypy
+
+format: $(INSTALLED) ## Formats the code
+	$(BIN)/ruff format .
+
+lock: $(INSTALLED) ## Resolves requirements.lock anew, with a hash for every file
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --extra dev --extra build pyproject.toml -o requirements.lock
+
+sample: $(INSTALLED) ## Writes config/patrol.example.toml from the settings' schema
+	$(BIN)/patrol config sample > config/patrol.example.toml
+
+bench: $(INSTALLED) ## Measures how fast commands start
+	$(BIN)/python tests/bench/startup.py
+
+clean: ## Removes what was made, but no data of yours
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Patrol needs Python 3.11 or newer: install it, or name it with PYTHON=..." >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "Making $(VENV) and installing what requirements.lock names ..." >&2; $(PYTHON) -m venv $(VENV) || \
+		{ echo "Making $(VENV) failed. On Debian: apt install python3-venv" >&2; exit 1; }; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,64 @@
+"""The commands, and how a command line reaches the module that carries it out."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import typer
+
+from patrol.cli.display import drop_output, note
+from patrol.cli.exit_codes import CommandError, ExitCode
+
+COMMANDS = {
+    "run": "Looks at everything once and says what is wrong.",
+    "detect": "Runs the checks alone, over recorded tool calls.",
+    "findings": "Lists what is wrong, as earlier runs left it.",
+    "runs": "Lists earlier runs and what they concluded.",
+    "doctor": "Checks the set-up: what would Patrol be blind to?",
+    "config": "Shows and checks settings, prints a sample.",
+    "schema": "Prints the JSON Schema of a document.",
+    "version": "Prints the version.",
+}
+"""One module `patrol.cli.<name>` each, with a function `register(app)`; and the line that help prints."""
+
+_ABOUT = "Watches over hosts, storage and backups: what is wrong, how it is known, and what could not be looked at."
+
+
+def build(name: str = "") -> typer.Typer:
+    """The application with one command; without a name, or with an unknown one, an application that only gives help.
+
+    The command's module is imported on demand (see `patrol.__main__`), and no other one is.
+    """
+    app = typer.Typer(
+        help=_ABOUT, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    )
+    # With a callback, an application of a single command still takes that command's name.
+    app.callback()(lambda: None)
+    if name in COMMANDS:
+        import_module(f"patrol.cli.{name}").register(app)
+    else:
+        for command, line in COMMANDS.items():
+            app.command(command, help=line)(lambda: None)
+    return app
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit code."""
+    # A terminal that cannot show a character gets its code instead of a crash.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    name = next((argument for argument in arguments if not argument.startswith("-")), "")
+    try:
+        build(name)(args=list(arguments), prog_name="patrol")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else ExitCode.OK
+    except CommandError as error:
+        for line in str(error).splitlines():
+            note(f"patrol: {line}")
+        code = error.code
+    except BrokenPipeError:
+        drop_output(sys.stdout)
+        code = ExitCode.OK
+    return code

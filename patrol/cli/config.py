@@ -1,0 +1,123 @@
+"""`patrol config`: what is in force and where it comes from, whether a file is right, the sample file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit, urlunsplit
+
+import typer
+from pydantic import BaseModel, SecretStr
+
+from patrol.cli.app import COMMANDS
+from patrol.cli.configuration import ConfigOption, load
+from patrol.cli.display import cell, console, table, write, write_json
+from patrol.cli.options import JsonOption
+from patrol.settings.durations import say
+from patrol.settings.load import LoadedSettings, Origin, OriginKind
+from patrol.settings.sample import sample_text
+from patrol.settings.schema import known_keys, lists
+
+HIDDEN = "********"
+
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group."""
+    app.add_typer(config, name="config", help=COMMANDS["config"])
+
+
+@config.command("sample")
+def sample() -> None:
+    """Prints a settings file with every key, its meaning and its built-in value."""
+    write(sample_text().rstrip("\n"))
+
+
+@config.command("validate")
+def validate(
+    settings_file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="The file to check.")] = None,
+    config_file: ConfigOption = None,
+) -> None:
+    """Checks the settings and says every mistake. Exit code 2 if there is one."""
+    loaded = load(settings_file or config_file)
+    write(f"{_name(loaded)}: no mistakes")
+
+
+@config.command("show")
+def show(config_file: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Prints every value in force and where it was set. Secrets are not shown."""
+    loaded = load(config_file)
+    if as_json:
+        write_json(_document(loaded))
+        return
+    rows = table(("Key", "Value", "Set by"))
+    for key, value, origin in values_in_force(loaded):
+        rows.add_row(cell(key), cell(_spoken(value)), cell(_place(origin), "dim" if origin.kind == "default" else ""))
+    output = console()
+    output.print(f"Settings: {_name(loaded)}")
+    output.print(rows)
+
+
+def values_in_force(loaded: LoadedSettings) -> Iterator[tuple[str, object, Origin]]:
+    """Every key, its value as it may be shown, and its origin, in the order of the sample file."""
+    for key in known_keys():
+        section, _, name = key.partition(".")
+        value = getattr(getattr(loaded.settings, section), name)
+        if key == "storage.url":
+            yield key, without_password(loaded.database_url), loaded.origin(key)
+        else:
+            yield key, _shown(value), loaded.origin(key)
+    for name in lists():
+        entries = getattr(loaded.settings, name)
+        yield name, [_entry(entry) for entry in entries], loaded.origin(name)
+
+
+def without_password(url: str) -> str:
+    """A database URL as it may be shown."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at or ":" not in user:
+        return url if "?" not in url else url.partition("?")[0]
+    return urlunsplit((parts.scheme, f"{user.partition(':')[0]}:{HIDDEN}@{host}", parts.path, "", ""))
+
+
+def _entry(entry: BaseModel) -> dict[str, object]:
+    return {key: _shown(getattr(entry, key)) for key in type(entry).model_fields}
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, SecretStr):
+        return HIDDEN
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return list(value) if isinstance(value, tuple) else say(value)
+
+
+def _spoken(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(_spoken(part) for part in value) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {_spoken(part)}" for key, part in value.items())
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "not set" if value is None or value == "" else str(value)
+
+
+def _place(origin: Origin) -> str:
+    if origin.kind is OriginKind.DEFAULT:
+        return "default"
+    return f"{origin.kind.value} {origin.place}"
+
+
+def _name(loaded: LoadedSettings) -> str:
+    return str(loaded.file) if loaded.file else "no file, built-in values"
+
+
+def _document(loaded: LoadedSettings) -> dict[str, object]:
+    return {
+        "file": str(loaded.file) if loaded.file else None,
+        "settings": {
+            key: {"value": value, "origin": origin.kind.value, "place": origin.place}
+            for key, value, origin in values_in_force(loaded)
+        },
+    }
