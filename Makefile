@@ -11,7 +11,7 @@ WORKERS ?= auto
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long lint types format lock sample bench clean
+.PHONY: help run test test-long lint types format lock sample map bench clean
 
 help: ## Says what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -42,6 +42,9 @@ lock: $(INSTALLED) ## Resolves requirements.lock anew, with a hash for every fil
 
 sample: $(INSTALLED) ## Writes config/patrol.example.toml from the settings' schema
 	$(BIN)/patrol config sample > config/patrol.example.toml
+
+map: $(INSTALLED) ## Writes the map of the tree into docs/architecture.md
+	$(BIN)/python -m tests.architecture
 
 bench: $(INSTALLED) ## Measures how fast commands start
 	$(BIN)/python tests/bench/startup.py

@@ -416,7 +416,7 @@ def test_the_sample_names_every_key_and_gives_every_built_in_value() -> None:
     built_in: dict[str, dict[str, object]] = {
         "patrol": {"interval": "1h", "run_deadline": "30m", "backup_stale": "48h", "autonomy": "monitor"},
         "storage": {"retention": "400d", "max_bytes": 2 << 30},
-        "investigation": {"evidence_calls": 10, "timeout": "10m", "at_once": 3, "attempts": 3, "cooldown": "1h"},
+        "investigation": {"evidence_calls": 10, "timeout": "10m", "at_once": 3, "attempts": 3, "cool_down": "1h"},
         "api": {"listen": "127.0.0.1:7667"},
     }
     for section, values in built_in.items():

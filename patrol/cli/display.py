@@ -79,9 +79,17 @@ def write(text: str) -> None:
         drop_output(sys.stdout)
 
 
-def write_json(document: object, *, indent: int | None = 2) -> None:
+def write_json(document: object) -> None:
     """Writes one JSON document to standard output, in ASCII: a name in it can do nothing to a terminal either."""
-    write(json.dumps(document, indent=indent))
+    write(json.dumps(document, indent=2))
+
+
+def write_json_lines(documents: Iterable[bytes]) -> None:
+    """Writes JSON documents, one a line, in ASCII like `write_json`."""
+    lines = (text.decode() if text.isascii() else json.dumps(json.loads(text)) for text in documents)
+    whole = "\n".join(lines)
+    if whole:
+        write(whole)
 
 
 def note(text: str) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from findings.investigation import Autonomy
 from findings.model import Severity
 from patrol.settings.sources import AcceptedGap, LocalSource, SourceSettings
 from patrol.settings.values import (
@@ -18,7 +19,6 @@ from patrol.settings.values import (
     SECOND,
     ZERO,
     AnyPath,
-    Autonomy,
     Cron,
     Duration,
     Privacy,
@@ -73,7 +73,7 @@ class PatrolSection(Section):
     )
     proactive: bool = Field(
         default=False,
-        description="Point the model also at what comes near a limit, not only at what is beyond it.",
+        description="Report earlier: limits of the alert settings count a few points ahead.",
     )
 
 
@@ -293,19 +293,19 @@ class InvestigationSection(Section):
         le=10,
         description=f"How often one finding is tried. {DAEMON}",
     )
-    cooldown: Duration = Field(
+    cool_down: Duration = Field(
         HOUR,
         ge=ZERO,
         le=7 * DAY,
         description=f"Wait before the next try. {DAEMON}",
     )
-    cooldown_after_timeout: Duration = Field(
+    cool_down_after_timeout: Duration = Field(
         10 * MINUTE,
         ge=ZERO,
         le=7 * DAY,
         description=f"The same after a timeout. {DAEMON}",
     )
-    cooldown_after_failed_fix: Duration = Field(
+    cool_down_after_failed_fix: Duration = Field(
         20 * MINUTE,
         ge=ZERO,
         le=7 * DAY,

@@ -60,15 +60,6 @@ Cron = Annotated[str, AfterValidator(_as_cron)]
 AnyPath = Annotated[Path, AfterValidator(Path.expanduser)]
 
 
-class Autonomy(StrEnum):
-    """How far Patrol may go by itself. It always files what it sees."""
-
-    MONITOR = "monitor"  # only watches and reports
-    APPROVAL = "approval"  # investigates, and asks before every change
-    ASSISTED = "assisted"  # makes changes of low risk, asks for the rest
-    FULL = "full"
-
-
 class Privacy(StrEnum):
     """What of names and addresses leaves the house towards a model."""
 

@@ -1,0 +1,153 @@
+"""`patrol detect`: the checks alone, over recorded tool calls. No database, no network, no settings file."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Annotated
+
+import msgspec
+import typer
+
+from patrol.cli.app import COMMANDS
+from patrol.cli.display import cell, console, note, table, write_json_lines
+from patrol.cli.exit_codes import CommandError
+from patrol.cli.issues import of_signal, print_issues
+from patrol.cli.options import JsonOption
+from patrol.estate.faults import EstateDocumentError
+from patrol.estate.sources.snapshot import SnapshotReadError, load_inventory
+from signals.alert_settings import AlertSettings, AlertSettingsError, load_alert_settings
+from signals.detect import detect
+from signals.evidence import InventoryOutput
+from signals.model import Detection, ExaminedLook, ToolCall
+from signals.thresholds import AlertThresholds
+from signals.transcript import parse_tool_call
+
+STDIN = "-"
+_MOST_BAD_LINES_TOLD = 20
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("detect", help=COMMANDS["detect"])(detect_in_recording)
+
+
+def detect_in_recording(
+    tool_calls: Annotated[
+        str, typer.Option("--tool-calls", metavar="FILE", help="Recorded calls, one JSON a line; - is stdin.")
+    ],
+    alerts: Annotated[
+        Path | None, typer.Option("--alerts", metavar="FILE", help="Alert settings; without: built-in limits.")
+    ] = None,
+    inventory: Annotated[
+        Path | None, typer.Option("--inventory", metavar="FILE", help="Estate document: which id means which resource.")
+    ] = None,
+    now: Annotated[str, typer.Option("--now", metavar="ISO", help="The time to judge by; without: now.")] = "",
+    examined: Annotated[bool, typer.Option("--examined", help="Also say what was looked at.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Runs the detectors. A line that cannot be read costs that line; a file without any readable line is an error."""
+    settings = _alert_settings(alerts)
+    at = _instant(now)
+    beside = _inventory(inventory)
+    with _opened(tool_calls) as stream:
+        calls = list(_read(stream, tool_calls))
+    thresholds = AlertThresholds(settings, source=str(alerts or "alerts.json"))
+    detection = detect(calls, thresholds, at, inventory=beside)
+    _tell(detection, len(calls), has_alerts=settings is not None)
+    if as_json:
+        looks = map(_look_line, detection.examined) if examined else ()
+        write_json_lines([*map(msgspec.json.encode, detection.signals), *looks])
+    else:
+        _print(detection, with_looks=examined)
+
+
+def _alert_settings(path: Path | None) -> AlertSettings | None:
+    try:
+        return load_alert_settings(path) if path is not None else None
+    except AlertSettingsError as error:
+        raise CommandError(str(error)) from error
+
+
+def _inventory(path: Path | None) -> InventoryOutput | None:
+    try:
+        return load_inventory(path) if path is not None else None
+    except (SnapshotReadError, EstateDocumentError) as error:
+        raise CommandError(f"{path}: {error}") from error
+
+
+def _instant(text: str) -> datetime:
+    if not text:
+        return datetime.now(UTC)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise CommandError(f"--now: {error}; write it like 2026-03-01T12:00:00Z") from error
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[IO[bytes]]:
+    if name == STDIN:
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = Path(name).open("rb")  # noqa: SIM115 - closed below, outside of what is translated here
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror or error}") from error
+    with stream:
+        yield stream
+
+
+def _read(stream: Iterable[bytes], name: str) -> Iterator[ToolCall]:
+    read = bad = 0
+    try:
+        for line_number, line in enumerate(stream, 1):
+            if not line.strip():
+                continue
+            try:
+                call = parse_tool_call(line)
+            except ValueError as error:
+                bad += 1
+                if bad <= _MOST_BAD_LINES_TOLD:
+                    note(f"patrol: {name}, line {line_number} is left out: {error}")
+                continue
+            read += 1
+            yield call
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror or error}") from error
+    if bad > _MOST_BAD_LINES_TOLD:
+        note(f"patrol: {name}: {bad} lines are left out in all")
+    if bad and not read:
+        raise CommandError(f"{name} holds no tool call; `patrol schema tool-calls` says how a line looks")
+
+
+def _tell(detection: Detection, calls: int, *, has_alerts: bool) -> None:
+    for problem in detection.problems:
+        note(f"patrol: call {problem.tool_call_id}: {problem.place}: {problem.message}")
+    for why in detection.checks_off:
+        note(f"patrol: check off: {why}")
+    if not calls:
+        note("patrol: there are no tool calls, so nothing was looked at")
+    if not has_alerts:
+        note("patrol: limits are the built-in ones: no --alerts given")
+
+
+def _look_line(look: ExaminedLook) -> bytes:
+    return msgspec.json.encode(look._asdict())
+
+
+def _print(detection: Detection, *, with_looks: bool) -> None:
+    output = console()
+    if detection.signals:
+        print_issues(output, [of_signal(signal) for signal in detection.signals])
+    else:
+        output.print(f"No signals. Looks: {len(detection.examined)}.")
+    if not with_looks:
+        return
+    looks = table(("Look", "Kind", "Resource", "Subject", "Reason"))
+    for look in detection.examined:
+        looks.add_row(look.look, look.kind, cell(look.resource_id), cell(look.subject), cell(look.reason))
+    output.print()
+    output.print(looks)

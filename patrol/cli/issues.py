@@ -1,0 +1,108 @@
+"""What is wrong, as a table: signals of a detection and findings of a run look the same."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from findings.kinds import KINDS, Kind
+from findings.model import Finding
+from patrol.cli.display import cell, number, severity_cell, table, visible
+from signals.model import Signal
+
+_UNITS = {
+    Kind.HIGH_CPU: " %",
+    Kind.HIGH_MEMORY: " %",
+    Kind.HIGH_DISK: " %",
+    Kind.HIGH_INODES: " %",
+    Kind.HIGH_SWAP: " %",
+    Kind.HIGH_PRESSURE: " %",
+    Kind.DISK_WEAR: " %",
+    Kind.HIGH_TEMPERATURE: " °C",
+    Kind.BACKUP_STALE: " h",
+}
+
+LONGEST_NAME = 48
+
+
+class Issue(NamedTuple):
+    """One line of the table."""
+
+    id: str
+    severity: str
+    resource: str
+    title: str
+    value: str
+    limit: str
+    limit_source: str
+    summary: str
+    evidence: str
+
+
+def of_signal(signal: Signal) -> Issue:
+    """A detector's statement as a line."""
+    unit = _UNITS.get(signal.signal_type, "")
+    return Issue(
+        id="",
+        severity=signal.severity,
+        resource=signal.resource_name,
+        title=_titled(KINDS[signal.signal_type].title, signal.subject),
+        value=number(signal.value, unit),
+        limit=number(signal.limit, unit),
+        limit_source=signal.limit_source,
+        summary=signal.summary,
+        evidence=signal.evidence,
+    )
+
+
+def of_finding(finding: Finding) -> Issue:
+    """A finding as a line."""
+    # A finding of a model or of a later version may be of a kind that is unknown here.
+    unit = _UNITS.get(Kind(finding.kind), "") if finding.kind in set(Kind) else ""
+    return Issue(
+        id=finding.id,
+        severity=finding.severity,
+        resource=finding.resource_name,
+        title=_titled(finding.title, finding.subject),
+        value=number(finding.value, unit),
+        limit=number(finding.limit, unit),
+        limit_source=finding.limit_source,
+        summary=finding.summary,
+        evidence=finding.evidence,
+    )
+
+
+def _titled(title: str, subject: str) -> str:
+    return f"{title}: {subject}" if subject else title
+
+
+def print_issues(output: Console, issues: Sequence[Issue]) -> None:
+    """The table, and below it what each line was seen by."""
+    output.print(_table(issues))
+    output.print()
+    output.print(cell("Evidence", "bold"))
+    for position, issue in enumerate(issues, 1):
+        output.print(Text(f"{position:>3}  ") + cell(issue.summary or issue.title))
+        if issue.evidence:
+            output.print(Text("     ") + cell(issue.evidence, "dim"))
+
+
+def _table(issues: Sequence[Issue]) -> Table:
+    made = table(
+        ("#", "Severity", "Resource", "What", "Value", "Limit", "Limit from"),
+        right=("#", "Value", "Limit"),
+        cut=("#", "Severity", "Resource", "Value", "Limit"),
+    )
+    for position, issue in enumerate(issues, 1):
+        made.add_row(
+            str(position),
+            severity_cell(issue.severity),
+            Text(visible(issue.resource, LONGEST_NAME)),
+            cell(issue.title),
+            issue.value,
+            issue.limit,
+            cell(issue.limit_source or "-"),
+        )
+    return made

@@ -1,0 +1,117 @@
+"""Foreign text on a terminal: everything is shown, nothing is obeyed."""
+
+import io
+import json
+import unicodedata
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from patrol.cli.display import cell, instant, number, severity_cell, table, visible, write_json, write_json_lines
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("Größe 日本", "Größe 日本"),
+        ("a\nb\tc\rd", r"a\nb\tc\rd"),
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("\x9b31m", r"\x9b31m"),
+        ("bell\x07", r"bell\x07"),
+        ("abc\u202edef", r"abc\u202edef"),
+        ("\u2066x\u2069", r"\u2066x\u2069"),
+        ("zero\u200bwidth", r"zero\u200bwidth"),
+        ("line\u2028break", r"line\u2028break"),
+        ("\ud800", r"\ud800"),
+        ("tag\U000e0041", r"tag\U000e0041"),
+        ("non\u00a0breaking", "non breaking"),
+        ("", ""),
+    ],
+)
+def test_what_a_terminal_would_act_on_is_written_out(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@given(st.text())
+def test_nothing_that_a_terminal_acts_on_is_left(text: str) -> None:
+    assert all(
+        unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"} for character in visible(text)
+    )
+
+
+@given(st.text(), st.integers(min_value=1, max_value=20))
+def test_a_long_name_ends_in_an_ellipsis_and_keeps_its_bound(text: str, longest: int) -> None:
+    shown = visible(text, longest)
+    assert len(shown) <= longest
+    assert shown == visible(text) or shown.endswith("…")
+
+
+def printed(text: str, *, style: str = "") -> str:
+    output = io.StringIO()
+    made = table(("Name",))
+    made.add_row(cell(text, style))
+    Console(file=output, width=100, force_terminal=True, color_system="standard", highlight=False).print(made)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize(
+    "text", ["[bold]x[/bold]", "disk [sda] failing", "[link=http://x]y[/link]", ":warning:", "[/]"]
+)
+def test_markup_in_a_name_is_shown_as_it_is(text: str) -> None:
+    assert text in printed(text)
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=0x1F), min_size=1, max_size=5))
+def test_a_cell_holds_no_control_character_of_its_text(text: str) -> None:
+    # Rich itself writes escapes for the heading; those of the text would stand beside them, unescaped.
+    assert printed(f"<{text}>").count("\x1b") == printed("<>").count("\x1b")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (None, " %", "-"),
+        (0.0, " %", "0 %"),
+        (95.0, " %", "95 %"),
+        (93.46, " %", "93.46 %"),
+        (1e20, "", "1e+20"),
+        (8, "", "8"),
+    ],
+)
+def test_a_number_that_was_not_measured_is_a_dash_and_never_zero(value: float | None, unit: str, shown: str) -> None:
+    assert number(value, unit) == shown
+
+
+def test_instants_are_shown_in_utc() -> None:
+    at = datetime(2026, 3, 1, 13, 0, 5, 999, tzinfo=timezone(timedelta(hours=1)))
+    assert instant(at) == "2026-03-01 12:00:05Z"
+    assert instant(None) == "-"
+    assert instant(datetime(2026, 1, 1, tzinfo=UTC)) == "2026-01-01 00:00:00Z"
+
+
+def test_severities_are_words_first_and_colours_second() -> None:
+    assert severity_cell("critical").plain == "critical"
+    assert severity_cell("[odd]").plain == "[odd]"
+
+
+def test_json_escapes_all_but_ascii(capsys: pytest.CaptureFixture[str]) -> None:
+    from_display = {"name": "Größe \u202e \x1b \ud800"}
+    write_json(from_display)
+    text = capsys.readouterr().out
+    assert text.isascii()
+    assert json.loads(text) == from_display
+
+
+def test_json_lines_are_ascii_and_keep_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    write_json_lines([b'{"b":1}', '{"ä":"ö"}'.encode()])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ['{"b":1}', '{"\\u00e4": "\\u00f6"}']
+
+
+def test_no_json_lines_are_no_output(capsys: pytest.CaptureFixture[str]) -> None:
+    write_json_lines([])
+    assert capsys.readouterr().out == ""
