@@ -46,6 +46,7 @@ class EvidencePage(NamedTuple, Generic[Output]):
     sweep: Sweep
     selector: str  # the `type` or `action` argument, "" where the call gave none
     arguments: Mapping[str, object]
+    intact: bool = True  # False: rows or values of the recorded output were lost in reading it
 
 
 class Detector(Protocol):
@@ -74,6 +75,7 @@ class Notes:
         self.signals: dict[tuple[Kind, str, str], Signal] = {}
         self._clear: dict[Sweep, dict[Kind, list[str]]] = {}
         self._clear_subjects: dict[Sweep, list[tuple[Kind, str, str]]] = {}
+        self._gaps: dict[Kind, set[str]] = {}
 
     def signal(
         self,
@@ -131,6 +133,12 @@ class Notes:
         """States that a condition could not be seen."""
         self.examined.mark(kind, resource_id, Look.BLIND, subject, reason=reason)
 
+    def gap(self, kind: Kind, resource_id: str, reason: str, subject: str = "") -> None:
+        """States that a source could not read what this kind needs: blind, whatever else of it was fine."""
+        if not subject:
+            self._gaps.setdefault(kind, set()).add(resource_id)
+        self.examined.mark(kind, resource_id, Look.BLIND, subject, reason=reason)
+
     def off(self, why: str) -> None:
         """States that a check cannot be made at all for want of an input."""
         self.checks_off[why] = None
@@ -143,7 +151,11 @@ class Notes:
         """Lets the clears of complete sweeps through. The others say nothing."""
         for sweep in complete_sweeps:
             for kind, resource_ids in self._clear.get(sweep, {}).items():
-                self.examined.mark_clear(kind, resource_ids)
+                gaps = self._gaps.get(kind)
+                if gaps:
+                    self.examined.mark_clear(kind, [each for each in resource_ids if each not in gaps])
+                else:
+                    self.examined.mark_clear(kind, resource_ids)
             for kind, resource_id, subject in self._clear_subjects.get(sweep, ()):
                 self.examined.mark(kind, resource_id, Look.CLEAR, subject)
 

@@ -1,0 +1,99 @@
+"""Stage 2: all sources at once, each bounded. A source that fails is a gap; the others go on."""
+
+import queue
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from findings.model import Gap, GapReason, Sight, Topic
+from patrol.estate.collect import merge_estates
+from patrol.estate.model import Estate, SourceState
+from patrol.estate.sources.model import Collected, CollectRequest, Counter, Source
+
+GRACE_SECONDS = 2.0
+"""How much longer than its own bound a source is waited for before it is left behind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedSource:
+    """A configured source and its bound."""
+
+    source: Source
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """The estate of one run, and the counters for the next one."""
+
+    estate: Estate
+    counters: Mapping[tuple[str, str], Counter]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    name: str
+    collected: Collected
+
+
+def collect(
+    sources: Sequence[BoundedSource],
+    *,
+    now: datetime,
+    previous: Mapping[tuple[str, str], Counter],
+    progress: "queue.SimpleQueue[str] | None" = None,
+) -> Collection:
+    """Reads all sources side by side. Each ends in its part of the estate, or in a gap about the whole source."""
+    reports: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
+    told: queue.SimpleQueue[str] = progress if progress is not None else queue.SimpleQueue()
+    started = time.monotonic()
+    for each in sources:
+        request = CollectRequest(now=now, deadline_seconds=each.timeout_seconds, previous=previous, progress=told.put)
+        # A daemon thread: one that hangs on a dead disk must not keep the process from ending.
+        threading.Thread(
+            target=_collect_one, args=(each.source, request, reports), name=f"source-{each.source.name}", daemon=True
+        ).start()
+    ended = _wait(sources, reports, started)
+    parts = [ended.get(each.source.name) or _left_behind(each) for each in sources]
+    counters: dict[tuple[str, str], Counter] = {}
+    for part in parts:
+        counters.update(part.counters)
+    return Collection(estate=merge_estates([part.estate for part in parts]), counters=counters)
+
+
+def _wait(
+    sources: Sequence[BoundedSource], reports: "queue.SimpleQueue[_Ended]", started: float
+) -> dict[str, Collected]:
+    ended: dict[str, Collected] = {}
+    until = started + max((each.timeout_seconds for each in sources), default=0) + GRACE_SECONDS
+    while len(ended) < len(sources):
+        try:
+            report = reports.get(timeout=max(until - time.monotonic(), 0))
+        except queue.Empty:
+            break
+        ended[report.name] = report.collected
+    return ended
+
+
+def _collect_one(source: Source, request: CollectRequest, reports: "queue.SimpleQueue[_Ended]") -> None:
+    started = time.monotonic()
+    try:
+        collected = source.collect(request)
+    except Exception as error:  # noqa: BLE001 - a bug in one source must cost that source only: it becomes its gap
+        collected = _failed(source, GapReason.FAILED, f"{type(error).__name__}: {error}", "report this as a bug")
+    for state in collected.estate.sources:
+        state.duration_seconds = round(time.monotonic() - started, 3)
+    reports.put(_Ended(source.name, collected))
+
+
+def _left_behind(each: BoundedSource) -> Collected:
+    detail = f"did not answer within {each.timeout_seconds:g} s"
+    return _failed(each.source, GapReason.TIMED_OUT, detail, "raise the source's timeout, or find what hangs")
+
+
+def _failed(source: Source, reason: GapReason, detail: str, fix: str) -> Collected:
+    gap = Gap(source=source.name, topic=Topic.INVENTORY, reason=reason, detail=detail, fix=fix, sight=Sight.LOST)
+    state = SourceState(name=source.name, type=source.type, connected=False, detail=detail)
+    return Collected(estate=Estate(gaps=[gap], sources=[state]))

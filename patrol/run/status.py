@@ -1,0 +1,47 @@
+"""How a run ended, in one word and one sentence. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from findings.lifecycle import Outcome
+from findings.model import Finding, Gap, Severity, Sight
+from patrol.run.model import RunStatus
+from signals.model import Problem
+
+
+def run_status(*, errors: int, active: Sequence[Finding], complete: bool, uncertain: int) -> RunStatus:
+    """The first that applies of the statuses that a run which came to its end can have."""
+    if errors:
+        return RunStatus.ERROR
+    if any(finding.severity is Severity.CRITICAL for finding in active):
+        return RunStatus.CRITICAL
+    if any(finding.severity is Severity.WARNING for finding in active):
+        return RunStatus.ISSUES_FOUND
+    return RunStatus.HEALTHY if complete and not uncertain else RunStatus.INCOMPLETE
+
+
+def is_complete(gaps: Sequence[Gap], problems: Sequence[Problem]) -> bool:
+    """Whether nothing was lost from sight: no lost gap, and no evidence of our own that could not be used."""
+    return not problems and not any(gap.sight is Sight.LOST for gap in gaps)
+
+
+def status_text(
+    *, status: RunStatus, resources: int, outcomes: Mapping[Outcome, int], resolved: int, lost: int, errors: int
+) -> str:
+    """The sentence beside the status. "All clear" stands for a healthy run over something, and for no other."""
+    looked = f"{resources} resource{'' if resources == 1 else 's'} checked"
+    if errors:
+        return f"{looked}; the run had {errors} error{'' if errors == 1 else 's'}."
+    known = outcomes.get(Outcome.REFRESHED, 0) + outcomes.get(Outcome.REPEATED, 0)
+    counts = (
+        ("new", outcomes.get(Outcome.FILED, 0)),
+        ("back", outcomes.get(Outcome.REGRESSED, 0) + outcomes.get(Outcome.WOKEN, 0)),
+        ("known", known),
+        ("silenced", outcomes.get(Outcome.SILENCED, 0)),
+        ("resolved", resolved),
+    )
+    parts = [f"{count} {word}" for word, count in counts if count]
+    if lost:
+        parts.append(f"{lost} thing{'' if lost == 1 else 's'} lost from sight")
+    if status is RunStatus.HEALTHY and resources and not lost:
+        parts.append("all clear")
+    return f"{looked}; {', '.join(parts)}." if parts else f"{looked}."

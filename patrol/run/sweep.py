@@ -1,0 +1,55 @@
+"""Stage 7, first half: Patrol's own reads. The same tools as the model's, every page, recorded like any call."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from patrol.run.request import Ids
+from signals.evidence import Page
+from signals.model import Origin, ToolCall
+
+PAGE_ROWS = 1000
+"""Rows of one page of the sweep. Pages are kept as evidence, so an unchanged page must be cheap to find again."""
+
+SWEPT: tuple[tuple[str, str, str], ...] = (
+    ("pulse_query", "action", "inventory"),
+    ("pulse_query", "action", "health"),
+    ("pulse_metrics", "type", "performance"),
+    ("pulse_metrics", "type", "disks"),
+    ("pulse_metrics", "type", "temperatures"),
+    ("pulse_storage", "type", "pools"),
+    ("pulse_storage", "type", "raid"),
+    ("pulse_storage", "type", "resource_disks"),
+    ("pulse_storage", "type", "backup_tasks"),
+    ("pulse_storage", "type", "backups"),
+    ("pulse_storage", "type", "pbs_jobs"),
+)
+
+
+class Toolbox(Protocol):
+    """What the sweep needs of the read tools."""
+
+    def call(self, tool_name: str, arguments: dict[str, object]) -> Page:
+        """The answer of one read tool."""
+        ...
+
+
+class SweptCall(NamedTuple):
+    """One call of the sweep, and when it was made."""
+
+    call: ToolCall
+    started_at: datetime
+
+
+def sweep(toolbox: Toolbox, ids: Ids, now: datetime) -> Iterator[SweptCall]:
+    """Every page of everything that the detectors read."""
+    for tool_name, selector, value in SWEPT:
+        offset = 0
+        while True:
+            arguments: dict[str, object] = {selector: value, "limit": PAGE_ROWS, "offset": offset}
+            output = toolbox.call(tool_name, arguments)
+            call = ToolCall(id=ids(), tool_name=tool_name, input=arguments, output=output, origin=Origin.PATROL)
+            yield SweptCall(call, now)
+            offset += PAGE_ROWS
+            if output.pagination is None or offset >= output.pagination.total:
+                break

@@ -1,0 +1,82 @@
+"""The detection: all families of detectors over one transcript, in one fixed order."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from findings.model import Severity
+from signals.coverage import BLINDED_BY, Coverage
+from signals.detector import Context, Detector, EvidencePage, Notes
+from signals.evidence import InventoryOutput, Page
+from signals.inventory import Inventory
+from signals.model import Detection, Signal, SignalType, ToolCall
+from signals.thresholds import Thresholds
+from signals.transcript import Transcript
+
+DETECTORS: tuple[type[Detector], ...] = ()
+
+_TYPE_ORDER = {signal_type: position for position, signal_type in enumerate(SignalType)}
+_SEVERITY_ORDER = {severity: -severity.rank for severity in Severity}
+
+
+def detect(
+    tool_calls: Iterable[ToolCall], thresholds: Thresholds, now: datetime, *, inventory: InventoryOutput | None = None
+) -> Detection:
+    """What the evidence shows, and what was looked at. A function of its arguments alone.
+
+    `inventory`: a view of the world beside the transcript, for recordings that carry none. Equal input
+    gives byte-equal output: signals by severity (critical first), type, resource and subject.
+    """
+    transcript = Transcript(tool_calls)
+    coverage = Coverage()
+    notes = Notes()
+    view = _inventory(transcript, coverage, notes, inventory)
+    context = Context(thresholds, view, now)
+    families = [family(context, notes) for family in DETECTORS]
+    readers: dict[type[Page], list[Detector]] = {}
+    for family in families:
+        for page_type in family.reads:
+            readers.setdefault(page_type, []).append(family)
+    for page in transcript.pages():
+        coverage.add(page)
+        _note_gaps(page, notes)
+        for family in readers.get(type(page.output), ()):
+            family.read(page)
+    for family in families:
+        family.finish()
+    notes.settle(coverage.complete())
+    return Detection(
+        signals=tuple(sorted(notes.signals.values(), key=_order)),
+        examined=notes.examined,
+        problems=(*transcript.problems, *notes.problems),
+        checks_off=tuple(notes.checks_off),
+    )
+
+
+def _order(signal: Signal) -> tuple[int, int, str, str]:
+    return (
+        _SEVERITY_ORDER[signal.severity],
+        _TYPE_ORDER[signal.signal_type],
+        signal.resource_id,
+        signal.subject,
+    )
+
+
+def _inventory(transcript: Transcript, coverage: Coverage, notes: Notes, beside: InventoryOutput | None) -> Inventory:
+    pages: list[EvidencePage[InventoryOutput]] = []
+    for page in transcript.inventory():
+        coverage.add(page)  # type: ignore[arg-type]  # a page of inventory is a page
+        _note_gaps(page, notes)  # type: ignore[arg-type]
+        pages.append(page)
+    outputs = [page.output for page in pages]
+    complete = bool(pages) and all(coverage.is_complete(page.sweep) for page in pages)
+    if beside is not None:
+        outputs.append(beside)
+        complete = complete or beside.complete
+    return Inventory(outputs, complete=complete)
+
+
+def _note_gaps(page: EvidencePage[Page], notes: Notes) -> None:
+    for gap in page.output.gaps:
+        if gap.resource_id is not None:
+            for kind in BLINDED_BY[gap.topic]:
+                notes.gap(kind, gap.resource_id, gap.detail or gap.reason, gap.subject)

@@ -1,0 +1,99 @@
+"""Rows that do not quite fit: what each of them still says.
+
+A value of the wrong type costs that value; a wrong identity costs the row, since a reading on the wrong
+resource is worse than none. Each loss is told, and a page with a loss is never complete.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TypeVar, get_args, get_origin
+
+import msgspec
+
+from signals.evidence import InventoryRow, Page, Row
+
+PageType = TypeVar("PageType", bound=Page)
+Tell = Callable[[str, str], None]
+"""Told of each loss: its place ("pools[3].usage_percent") and what was wrong there."""
+
+_IDENTITY = frozenset({"id", "resource_id", "vmid", "node", "instance", "hostname", "device", "dev_path", "serial"})
+
+
+def salvage_page(document: Mapping[str, object], page_type: type[PageType], tell: Tell) -> PageType:
+    """The page with everything of `document` that fits it; `tell` hears of the rest."""
+    page = page_type()
+    for field in _fields(page_type):
+        if field.encode_name in document:
+            kept = _value(document[field.encode_name], field.type, field.encode_name, tell)
+            if kept is not _LOST:
+                setattr(page, field.name, kept)
+    return page
+
+
+class _Lost:
+    """Marks a value that could not be kept."""
+
+
+_LOST = _Lost()
+
+
+@cache
+def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(struct)
+
+
+def _value(value: object, wanted: object, place: str, tell: Tell) -> object:
+    """`value` as `wanted`, or what of it fits; `_LOST` if nothing does."""
+    row_type, container = _row_type(wanted)
+    if row_type is not None and container is list and isinstance(value, list):
+        rows = [_row(item, row_type, f"{place}[{index}]", tell) for index, item in enumerate(value)]
+        return [row for row in rows if row is not _LOST]
+    if row_type is not None and container is dict and isinstance(value, dict):
+        named = {str(name): _row(item, row_type, f"{place}.{name}", tell) for name, item in value.items()}
+        return {name: row for name, row in named.items() if row is not _LOST}
+    if row_type is not None and container is None and value is not None:
+        return _row(value, row_type, place, tell)
+    try:
+        return msgspec.convert(value, wanted, strict=False)
+    except msgspec.ValidationError as error:
+        tell(place, _said(error))
+        return _LOST
+
+
+def _row(value: object, row_type: type[Row], place: str, tell: Tell) -> object:
+    """One row, with what of it fits; `_LOST` if it is no object or does not say whose it is."""
+    if not isinstance(value, dict):
+        tell(place, f"expected an object, got {type(value).__name__}")
+        return _LOST
+    try:
+        return msgspec.convert(value, row_type)
+    except msgspec.ValidationError:
+        kept: dict[str, object] = {}
+    for field in _fields(row_type):
+        if field.encode_name not in value:
+            continue
+        part = _value(value[field.encode_name], field.type, f"{place}.{field.encode_name}", tell)
+        if part is not _LOST:
+            kept[field.name] = part
+        elif field.name in _IDENTITY or issubclass(row_type, InventoryRow):
+            return _LOST
+    try:
+        return row_type(**kept)
+    except TypeError:
+        tell(place, "a required field is missing")
+        return _LOST
+
+
+@cache
+def _row_type(wanted: object) -> tuple[type[Row] | None, type | None]:
+    """The row inside `Row`, `Row | None`, `list[Row]` or `dict[str, Row]`, and what holds it."""
+    origin, arguments = get_origin(wanted), get_args(wanted)
+    if origin is list or origin is dict:
+        inner = arguments[-1]
+        return (inner, origin) if isinstance(inner, type) and issubclass(inner, Row) else (None, None)
+    rows = [part for part in (arguments or (wanted,)) if isinstance(part, type) and issubclass(part, Row)]
+    return (rows[0], None) if rows else (None, None)
+
+
+def _said(error: msgspec.ValidationError) -> str:
+    return str(error).split(" - at ")[0].replace("`", "")

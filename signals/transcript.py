@@ -1,0 +1,211 @@
+"""A transcript read back: recorded calls in, decoded pages out.
+
+Inside a run the outputs are structs already and nothing is decoded. Recorded outputs are JSON text, text
+around JSON, or a document that was cut off; `signals.recovery` and `signals.salvage` say what becomes of
+those. A page that was not exactly what its struct says is never complete.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+
+import msgspec
+
+from signals.detector import EvidencePage, Sweep
+from signals.evidence import (
+    BackupsOutput,
+    BackupTasksOutput,
+    DiskHealthOutput,
+    DisksOutput,
+    HealthOutput,
+    InventoryOutput,
+    Page,
+    PbsJobsOutput,
+    PerformanceOutput,
+    PoolsOutput,
+    RaidOutput,
+    ResourceDisksOutput,
+    TemperaturesOutput,
+)
+from signals.model import Origin, Problem, ToolCall
+from signals.recovery import recover
+from signals.salvage import salvage_page
+
+_OUTPUTS: dict[tuple[str, str], type[Page]] = {
+    ("pulse_query", "inventory"): InventoryOutput,
+    ("pulse_query", "health"): HealthOutput,
+    ("pulse_metrics", "performance"): PerformanceOutput,
+    ("pulse_metrics", "disks"): DisksOutput,
+    ("pulse_metrics", "temperatures"): TemperaturesOutput,
+    ("pulse_storage", "pools"): PoolsOutput,
+    ("pulse_storage", "disk_health"): DiskHealthOutput,
+    ("pulse_storage", "raid"): RaidOutput,
+    ("pulse_storage", "resource_disks"): ResourceDisksOutput,
+    ("pulse_storage", "backup_tasks"): BackupTasksOutput,
+    ("pulse_storage", "backups"): BackupsOutput,
+    ("pulse_storage", "pbs_jobs"): PbsJobsOutput,
+}
+_UNTYPED: dict[str, tuple[type[Page], ...]] = {
+    # A recorded call without its selector may hold any of these.
+    "pulse_storage": (DiskHealthOutput, PoolsOutput, BackupTasksOutput, BackupsOutput),
+    "pulse_metrics": (PerformanceOutput, DisksOutput),
+}
+_BARE_ARRAYS: dict[type[Page], str] = {TemperaturesOutput: "hosts", PoolsOutput: "pools", DisksOutput: "disks"}
+_SELECTORS = {"pulse_query": "action", "pulse_metrics": "type", "pulse_storage": "type"}
+_PAGING = frozenset({"limit", "offset"})
+
+
+class _CallLine(msgspec.Struct, kw_only=True):
+    """One line of a file of tool calls. The output stays raw until its type is known."""
+
+    id: str | int
+    tool_name: str
+    input: dict[str, object] | str | None = None
+    output: msgspec.Raw = msgspec.Raw(b"null")
+    success: bool = True
+    origin: Origin = Origin.MODEL
+
+
+_line_decoder = msgspec.json.Decoder(_CallLine)
+_text_decoder = msgspec.json.Decoder(str)
+
+
+@lru_cache
+def _decoder(page_type: type[Page]) -> msgspec.json.Decoder[Page]:
+    return msgspec.json.Decoder(page_type)
+
+
+def parse_tool_call(line: bytes | str) -> ToolCall:
+    """One line of a recording; raises ValueError that says what is wrong with it."""
+    try:
+        read = _line_decoder.decode(line)
+        raw = bytes(read.output)
+        output: object = _text_decoder.decode(raw) if raw[:1] == b'"' else raw
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ValueError(str(error)) from error
+    return ToolCall(
+        id=str(read.id),
+        tool_name=read.tool_name,
+        input=read.input,
+        output=output,
+        success=read.success,
+        origin=read.origin,
+    )
+
+
+def parse_arguments(value: Mapping[str, object] | str | None) -> Mapping[str, object]:
+    """A call's arguments; an input that is no JSON object has none."""
+    if not isinstance(value, str):
+        return value or {}
+    try:
+        return msgspec.json.decode(value, type=dict[str, object])
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return {}
+
+
+class Transcript:
+    """The pages of some calls, decoded one at a time; what could not be read is kept in `problems`."""
+
+    def __init__(self, calls: Iterable[ToolCall]) -> None:
+        self._calls = [(call, parse_arguments(call.input)) for call in calls]
+        self.problems: list[Problem] = []
+
+    def inventory(self) -> Iterator[EvidencePage[InventoryOutput]]:
+        """The pages that say which id means which resource: needed before any other."""
+        for call, arguments in self._calls:
+            if call.tool_name == "pulse_query" and arguments.get("action") == "inventory":
+                for page in self._read(call, arguments):
+                    if isinstance(page.output, InventoryOutput):
+                        yield page  # type: ignore[misc]  # narrowed by the line above
+
+    def pages(self) -> Iterator[EvidencePage[Page]]:
+        """All other pages, in transcript order."""
+        for call, arguments in self._calls:
+            if not (call.tool_name == "pulse_query" and arguments.get("action") == "inventory"):
+                yield from self._read(call, arguments)
+
+    def _read(self, call: ToolCall, arguments: Mapping[str, object]) -> Iterator[EvidencePage[Page]]:
+        selector_name = _SELECTORS.get(call.tool_name)
+        if selector_name is None or not call.success:
+            return
+        selector = arguments.get(selector_name)
+        selector = selector if isinstance(selector, str) else ""
+        page_types = _page_types(call.tool_name, selector)
+        if not page_types:
+            return
+        sweep = Sweep(call.tool_name, selector, _filters(arguments, selector_name))
+        for output in self._outputs(call, page_types):
+            yield EvidencePage(call.id, output, call.origin, sweep, selector, arguments)
+
+    def _outputs(self, call: ToolCall, page_types: tuple[type[Page], ...]) -> Iterator[Page]:
+        output = call.output
+        if isinstance(output, Page):
+            yield output
+            return
+        if isinstance(output, (dict, list)):
+            yield from self._salvaged(call, output, page_types, cut=False)
+            return
+        if not isinstance(output, (str, bytes)) or not output or output == b"null":
+            return
+        if len(page_types) == 1 and _begins_object(output):
+            try:
+                yield _decoder(page_types[0]).decode(output)
+            except (msgspec.DecodeError, RecursionError, UnicodeError):
+                pass  # the tolerant way below reads the same text and tells what was wrong with it
+            else:
+                return
+        yield from self._recovered(call, output, page_types)
+
+    def _recovered(self, call: ToolCall, output: str | bytes, page_types: tuple[type[Page], ...]) -> Iterator[Page]:
+        text = output.decode("utf-8", "replace") if isinstance(output, bytes) else output
+        documents = recover(text)
+        if not documents:
+            self._tell(call, "output", "holds no JSON document")
+        for document in documents:
+            if document.cut:
+                self._tell(call, "output", "ends in the middle of its document")
+            yield from self._salvaged(call, document.value, page_types, cut=document.cut)
+
+    def _salvaged(
+        self, call: ToolCall, document: object, page_types: tuple[type[Page], ...], *, cut: bool
+    ) -> Iterator[Page]:
+        for page_type in page_types:
+            members = document
+            if isinstance(document, list) and page_type in _BARE_ARRAYS:
+                members = {_BARE_ARRAYS[page_type]: document}
+            if not isinstance(members, dict):
+                continue
+            before = len(self.problems)
+            page = salvage_page(members, page_type, lambda place, message: self._tell(call, place, message))
+            if cut or len(self.problems) > before:
+                page.complete = False
+            yield page
+
+    def _tell(self, call: ToolCall, place: str, message: str) -> None:
+        self.problems.append(Problem(tool_call_id=call.id, place=place, message=message))
+
+
+_BEGINS_OBJECT = re.compile(r"\s*\{")
+_BEGINS_OBJECT_BYTES = re.compile(rb"\s*\{")
+
+
+def _begins_object(output: str | bytes) -> bool:
+    pattern = _BEGINS_OBJECT_BYTES if isinstance(output, bytes) else _BEGINS_OBJECT
+    return pattern.match(output) is not None  # type: ignore[arg-type]  # str and bytes each have their own
+
+
+def _page_types(tool_name: str, selector: str) -> tuple[type[Page], ...]:
+    if selector:
+        known = _OUTPUTS.get((tool_name, selector))
+        return (known,) if known else ()
+    return _UNTYPED.get(tool_name, ())
+
+
+def _filters(arguments: Mapping[str, object], selector_name: str) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        sorted(
+            (name, repr(value))
+            for name, value in arguments.items()
+            if name != selector_name and name not in _PAGING and value not in (None, "")
+        )
+    )

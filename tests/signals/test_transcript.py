@@ -1,0 +1,214 @@
+"""Recorded calls become pages: exact, tolerant per row, and honest about what was lost."""
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signals.evidence import (
+    BackupsOutput,
+    BackupTasksOutput,
+    DiskHealthOutput,
+    DisksOutput,
+    InventoryOutput,
+    Page,
+    PerformanceOutput,
+    PoolRow,
+    PoolsOutput,
+    TemperaturesOutput,
+)
+from signals.model import Origin, ToolCall
+from signals.transcript import Transcript, parse_arguments, parse_tool_call
+
+
+def pages(call: ToolCall) -> tuple[list[Page], list[tuple[str, str]]]:
+    transcript = Transcript([call])
+    outputs = [page.output for page in (*transcript.inventory(), *transcript.pages())]
+    return outputs, [(problem.place, problem.message) for problem in transcript.problems]
+
+
+def storage(output: object, selector: str = "pools", *, success: bool = True) -> ToolCall:
+    arguments: dict[str, object] = {"type": selector} if selector else {}
+    return ToolCall(id="c1", tool_name="pulse_storage", input=arguments, output=output, success=success)
+
+
+def test_a_page_that_fits_is_taken_as_it_is() -> None:
+    output = {"pools": [{"id": "tank", "usage_percent": 80.5}], "complete": True}
+    for form in (json.dumps(output), json.dumps(output).encode()):
+        (page,), problems = pages(storage(form))
+        assert page == PoolsOutput(pools=[PoolRow(id="tank", usage_percent=80.5)], complete=True)
+        assert problems == []
+
+
+def test_a_struct_needs_no_decoding() -> None:
+    page = PoolsOutput(complete=True)
+    assert pages(storage(page)) == ([page], [])
+
+
+def test_a_bad_value_costs_that_value_says_so_and_leaves_the_page_incomplete() -> None:
+    rows = [{"id": "a", "usage_percent": "full"}, {"id": 7, "usage_percent": "81.5"}, {"id": "c", "usage_percent": 3}]
+    (page,), problems = pages(storage(json.dumps({"pools": rows, "complete": True})))
+    assert isinstance(page, PoolsOutput)
+    assert [(row.id, row.usage_percent) for row in page.pools] == [("a", None), (7, 81.5), ("c", 3)]
+    assert not page.complete
+    assert [place for place, _ in problems] == ["pools[0].usage_percent"]
+
+
+@pytest.mark.parametrize("row", ['"x"', "null", "[1]", '{"id": {"a": 1}, "usage_percent": 99}', '{"node": [1]}'])
+def test_a_row_that_does_not_say_whose_it_is_is_lost_and_no_other(row: str) -> None:
+    (page,), problems = pages(storage(f'{{"pools": [{{"id": "a"}}, {row}, {{"id": "c"}}], "complete": true}}'))
+    assert isinstance(page, PoolsOutput)
+    assert [pool.id for pool in page.pools] == ["a", "c"]
+    assert not page.complete
+    assert problems[0][0].startswith("pools[1]")
+
+
+def test_a_bad_row_inside_a_row_costs_only_itself() -> None:
+    host = {"hostname": "pve1", "smart": [{"device": "sda", "health": "FAILED"}, 5]}
+    (page,), problems = pages(storage(json.dumps({"hosts": [host]}), "disk_health"))
+    assert isinstance(page, DiskHealthOutput)
+    assert [disk.device for disk in page.hosts[0].smart] == ["sda"]
+    assert problems == [("hosts[0].smart[1]", "expected an object, got int")]
+
+
+def test_a_row_of_the_inventory_is_believed_whole_or_not_at_all() -> None:
+    rows = [{"id": "vm:a:1", "template": "perhaps"}, {"id": "vm:a:2"}, {"name": "no id"}]
+    call = ToolCall(
+        id="c1", tool_name="pulse_query", input={"action": "inventory"}, output=json.dumps({"resources": rows})
+    )
+    (page,), problems = pages(call)
+    assert isinstance(page, InventoryOutput)
+    assert [row.id for row in page.resources] == ["vm:a:2"]
+    assert len(problems) == 2
+
+
+def test_rows_in_a_map_are_salvaged_by_name() -> None:
+    call = ToolCall(
+        id="c1",
+        tool_name="pulse_metrics",
+        input='{"type": "performance"}',
+        output='{"summary": {"n1": {"avg_cpu": 99}, "n2": 4, "n3": {"avg_cpu": true}}}',
+    )
+    (page,), problems = pages(call)
+    assert isinstance(page, PerformanceOutput)
+    assert page.summary["n1"].avg_cpu == 99
+    assert page.summary["n3"].avg_cpu is None
+    assert [place for place, _ in problems] == ["summary.n2", "summary.n3.avg_cpu"]
+
+
+def test_a_cut_document_gives_its_complete_rows_and_is_never_complete() -> None:
+    text = '{"complete": true, "pools": [{"id": "a", "usage_percent": 97}, {"id": "b", "usage_per'
+    (page,), problems = pages(storage(text))
+    assert isinstance(page, PoolsOutput)
+    assert [pool.id for pool in page.pools] == ["a"]
+    assert not page.complete
+    assert problems == [("output", "ends in the middle of its document")]
+
+
+def test_text_without_a_document_is_no_page_and_says_so() -> None:
+    assert pages(storage("No storage data available")) == ([], [("output", "holds no JSON document")])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        storage('{"pools": [{"id": "a"}]}', success=False),
+        storage(""),
+        storage(None),
+        storage(b"null"),
+        storage('{"pools": []}', "unheard_of"),
+        ToolCall(id="c", tool_name="pulse_alerts", input={"action": "list"}, output='{"alerts": []}'),
+        ToolCall(id="c", tool_name="pulse_query", input={"action": "list"}, output='{"nodes": []}'),
+    ],
+)
+def test_what_holds_no_evidence_gives_nothing(call: ToolCall) -> None:
+    assert pages(call) == ([], [])
+
+
+def test_a_call_without_its_selector_is_tried_as_each_type() -> None:
+    found, problems = pages(storage('{"tasks": [{"vmid": 101, "status": "failed"}]}', ""))
+    assert [type(page) for page in found] == [DiskHealthOutput, PoolsOutput, BackupTasksOutput, BackupsOutput]
+    assert isinstance(found[2], BackupTasksOutput)
+    assert found[2].tasks[0].vmid == 101
+    assert problems == []
+
+
+def test_a_bare_array_stands_for_the_list_of_its_page() -> None:
+    call = ToolCall(id="c1", tool_name="pulse_metrics", input={"type": "temperatures"}, output='[{"hostname": "pve1"}]')
+    (page,), _ = pages(call)
+    assert isinstance(page, TemperaturesOutput)
+    assert page.hosts[0].hostname == "pve1"
+    assert pages(storage("[1, 2]", "backups"))[0] == []
+
+
+def test_an_output_given_as_an_object_is_read_like_its_text() -> None:
+    (page,), _ = pages(storage({"pools": [{"id": 1}]}))
+    assert page == PoolsOutput(pools=[PoolRow(id=1)])
+
+
+@pytest.mark.parametrize(
+    ("value", "arguments"),
+    [
+        ('{"type": "pools"}', {"type": "pools"}),
+        ({"type": "pools"}, {"type": "pools"}),
+        ("", {}),
+        (None, {}),
+        ("[1]", {}),
+        ("not json", {}),
+        ("[" * 100_000, {}),
+    ],
+)
+def test_arguments_are_an_object_or_none_at_all(value: str | dict[str, object] | None, arguments: object) -> None:
+    assert parse_arguments(value) == arguments
+
+
+def test_a_line_of_a_recording_is_one_call() -> None:
+    call = parse_tool_call('{"id": 5, "tool_name": "pulse_storage", "output": "{}", "origin": "patrol"}')
+    assert (call.id, call.output, call.origin, call.success) == ("5", "{}", Origin.PATROL, True)
+    assert parse_tool_call('{"id": "a", "tool_name": "t", "output": {"pools": []}}').output == b'{"pools": []}'
+    assert parse_tool_call('{"id": "a", "tool_name": "t"}').output == b"null"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "[]", "{", '{"tool_name": "t"}', '{"id": 1, "tool_name": 2}', '{"id": "a", "tool_name": "t", "origin": "x"}',
+     '{"id": "a", "tool_name": "t", "success": "yes"}', b'{"id": "\xff"}'],
+)  # fmt: skip
+def test_a_line_that_is_no_call_is_refused_with_the_reason(line: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        parse_tool_call(line)
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(
+        st.text() | st.sampled_from(["id", "pools", "disks", "hosts", "smart", "attributes", "summary", "zfs", "vdevs",
+                         "gaps", "complete", "pagination", "usage_percent", "health", "resources", "tasks", "vmid"]),
+        inner, max_size=6,
+    ),
+    max_leaves=40,
+)  # fmt: skip
+
+
+@given(JUNK, st.sampled_from(["pools", "disk_health", "backups", "backup_tasks", "raid", "resource_disks", ""]))
+def test_no_document_can_crash_the_reading(document: object, selector: str) -> None:
+    for output in (document, json.dumps(document)):
+        pages(storage(output, selector))
+
+
+@given(JUNK)
+def test_a_page_with_a_loss_is_never_complete(document: object) -> None:
+    found, problems = pages(storage({"pools": [document], "complete": True}))
+    for page in found:
+        assert page.complete == (not problems)
+
+
+@given(st.lists(st.floats(0, 100) | st.none(), max_size=8), st.booleans())
+def test_structs_and_their_recorded_text_are_the_same_page(usages: list[float | None], complete: bool) -> None:  # noqa: FBT001
+    page = PoolsOutput(
+        pools=[PoolRow(id=f"p{number}", usage_percent=usage) for number, usage in enumerate(usages)], complete=complete
+    )
+    assert pages(storage(msgspec.json.encode(page).decode())) == pages(storage(page)) == ([page], [])
+    assert pages(storage(DisksOutput())) == ([DisksOutput()], [])
