@@ -1,5 +1,7 @@
 """The edge to the host: files under a root, programs with a bound. Everything else here is pure parsing."""
 
+import contextlib
+import errno
 import os
 import re
 import shutil
@@ -14,7 +16,9 @@ from patrol.estate.sources.model import Counter
 from signals.evidence import FilesystemRow, SensorRow, UnitRow
 
 MAX_OUTPUT_BYTES = 16 << 20
-"""A program that prints more is cut off and counts as failed: nothing that is read here is that large."""
+"""A program that prints more has failed: nothing that is read here is that large."""
+
+_KILL_SECONDS = 1
 
 # Programs of administrators are not on every user's PATH, though any user may run them.
 _SEARCH_PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
@@ -79,22 +83,42 @@ class Host:
         if program is None:
             raise ProgramMissingError(argv[0])
         environment = {"PATH": _SEARCH_PATH, "LC_ALL": "C", "LANG": "C"}
+        process = subprocess.Popen(  # noqa: S603 - fixed argv of read-only programs, never a shell
+            [program, *argv[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+        )
         try:
-            done = subprocess.run(  # noqa: S603 - fixed argv of read-only programs, never a shell
-                [program, *argv[1:]],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=timeout_seconds,
-                check=False,
-                env=environment,
-            )
+            stdout, stderr = process.communicate(timeout=timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise ProgramTimedOutError(argv[0]) from error
+        finally:
+            _end(process)
+        if len(stdout) > MAX_OUTPUT_BYTES:
+            raise OSError(errno.EFBIG, f"{argv[0]} printed more than {MAX_OUTPUT_BYTES >> 20} MiB")
         return CommandResult(
-            returncode=done.returncode,
-            stdout=done.stdout[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"),
-            stderr=done.stderr[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"),
+            returncode=process.returncode,
+            stdout=stdout.decode("utf-8", "replace"),
+            stderr=stderr[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"),
         )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kills a program that still runs, and waits a moment for its end.
+
+    One that waits for a dead disk does not even die of SIGKILL. It is left to the kernel, and to `subprocess`, which
+    collects it later: waiting here would hang its caller for as long as the disk is dead.
+    """
+    if process.poll() is not None:
+        return
+    process.kill()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=_KILL_SECONDS)
 
 
 def find_text(host: Host, absolute: str) -> str | None:

@@ -8,14 +8,19 @@ import msgspec
 
 from findings.model import Topic
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
+from patrol.estate.sources.local.btrfs import read_btrfs
 from patrol.estate.sources.local.cpu import read_cpu
+from patrol.estate.sources.local.disks import read_disks
+from patrol.estate.sources.local.filesystems import read_filesystems
 from patrol.estate.sources.local.host import Host, Part, Where
 from patrol.estate.sources.local.identity import Identity, read_identity
 from patrol.estate.sources.local.memory import read_memory
 from patrol.estate.sources.local.parallel import ParallelReaders, Reader
 from patrol.estate.sources.local.pressure import read_pressure
+from patrol.estate.sources.local.raid import read_raid
 from patrol.estate.sources.local.temperatures import read_temperatures
 from patrol.estate.sources.local.units import read_units
+from patrol.estate.sources.local.zfs import read_zfs
 from patrol.estate.sources.model import Collected, CollectRequest
 
 Row = TypeVar("Row")
@@ -29,6 +34,10 @@ def _read_cpu(host: Host, where: Where, request: CollectRequest) -> Part:
     return read_cpu(host, where, now=request.now, previous=request.previous)
 
 
+def _read_disks(host: Host, where: Where, request: CollectRequest) -> Part:
+    return read_disks(host, where, progress=request.progress)
+
+
 # What cannot hang comes first: a dead pool may keep every thread that touches disks until the deadline.
 READERS = (
     Reader(label="CPU", topics=(Topic.CPU,), read=_read_cpu),
@@ -36,6 +45,11 @@ READERS = (
     Reader(label="pressure", topics=(Topic.PRESSURE,), read=_plain(read_pressure)),
     Reader(label="temperatures", topics=(Topic.TEMPERATURES,), read=_plain(read_temperatures)),
     Reader(label="units", topics=(Topic.UNITS,), read=_plain(read_units)),
+    Reader(label="RAID arrays", topics=(Topic.RAID,), read=_plain(read_raid)),
+    Reader(label="file systems", topics=(Topic.FILESYSTEMS,), read=_plain(read_filesystems)),
+    Reader(label="btrfs", topics=(Topic.BTRFS,), read=_plain(read_btrfs)),
+    Reader(label="ZFS pools", topics=(Topic.POOLS,), read=_plain(read_zfs)),
+    Reader(label="disks", topics=(Topic.SMART,), read=_read_disks),
 )
 
 
