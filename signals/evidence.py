@@ -158,6 +158,7 @@ class FailingAttribute(Row):
     when: str = ""
     value: float | None = None
     raw: float | None = None
+    wear: bool = False  # it counts rated endurance: used up is not broken
 
 
 class DiskRow(Row):
@@ -263,7 +264,7 @@ class BtrfsRow(Row):
 
     uuid: str = ""
     label: str = ""
-    missing_devices: int = 0
+    missing_devices: int | None = None
     devices: list[BtrfsDeviceRow] = []
 
 
@@ -419,6 +420,7 @@ class PbsBackupRow(Row):
     protected: bool | None = None
     # Patrol adds
     namespace: str | None = None
+    comment: str | None = None  # notes of the backup: by default the guest's name, often its node as well
     resource_id: str = ""
 
 
