@@ -1,0 +1,138 @@
+"""Findings and transitions as rows, and back. Pure; column order is the order of the dataclass fields."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+from findings.investigation import InvestigationOutcome, InvestigationStatus
+from findings.model import (
+    Basis,
+    Category,
+    DismissedReason,
+    Finding,
+    FindingState,
+    ResolveReason,
+    Severity,
+    Transition,
+    TransitionReason,
+)
+
+Cell: TypeAlias = str | int | float | bool | datetime | None
+"""What a column holds."""
+
+FINDING_COLUMNS = tuple(field.name for field in fields(Finding))
+TRANSITION_COLUMNS = tuple(field.name for field in fields(Transition))
+
+FOREIGN_TEXTS = (
+    "resource_id",
+    "resource_name",
+    "resource_type",
+    "kind",
+    "subject",
+    "title",
+    "summary",
+    "evidence",
+    "limit_source",
+    "tool_call_id",
+)
+"""Fields whose text comes from devices, guests or models."""
+
+_finding_cells = attrgetter(*FINDING_COLUMNS)
+_transition_cells = attrgetter(*TRANSITION_COLUMNS)
+_foreign_texts = attrgetter(*FOREIGN_TEXTS)
+
+_FINDING_WORDS: dict[str, type[StrEnum]] = {
+    "category": Category,
+    "severity": Severity,
+    "basis": Basis,
+    "state": FindingState,
+    "resolve_reason": ResolveReason,
+    "dismissed_reason": DismissedReason,
+    "investigation_status": InvestigationStatus,
+}
+_TRANSITION_WORDS: dict[str, type[StrEnum]] = {
+    "old_state": FindingState,
+    "new_state": FindingState,
+    "reason": TransitionReason,
+    "resolve_reason": ResolveReason,
+    "old_severity": Severity,
+    "new_severity": Severity,
+}
+_OUTCOMES = frozenset(InvestigationOutcome)
+
+
+def finding_row(finding: Finding) -> dict[str, Cell]:
+    """The columns of a finding. Text that no database takes is mended: one bad name must not block a whole run."""
+    row: dict[str, Any] = dict(zip(FINDING_COLUMNS, _finding_cells(finding), strict=True))
+    _as_words(row, _FINDING_WORDS)
+    _as_words(row, ("investigation_outcome",))
+    row["facts"] = _facts_text(finding.facts)
+    row["acknowledged_facts"] = _facts_text(finding.acknowledged_facts)
+    if not "".join(_foreign_texts(finding)).isprintable():
+        for name in FOREIGN_TEXTS:
+            row[name] = storable(row[name])
+    return row
+
+
+def transition_row(transition: Transition) -> dict[str, Cell]:
+    """The columns of a transition."""
+    row: dict[str, Any] = dict(zip(TRANSITION_COLUMNS, _transition_cells(transition), strict=True))
+    _as_words(row, _TRANSITION_WORDS)
+    return row
+
+
+def storable(text: str) -> str:
+    """The text without what UTF-8 cannot hold (lone surrogates) or PostgreSQL refuses (NUL)."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+
+
+def finding_of(cells: Sequence[Cell]) -> Finding:
+    """The finding of a row in the order of `FINDING_COLUMNS`.
+
+    An outcome that this version does not know reads as `unknown`. Raises ValueError for any other unknown word.
+    """
+    values: dict[str, Any] = dict(zip(FINDING_COLUMNS, cells, strict=True))
+    _from_words(values, _FINDING_WORDS)
+    outcome = values["investigation_outcome"]
+    if outcome is not None:
+        known = outcome in _OUTCOMES
+        values["investigation_outcome"] = InvestigationOutcome(outcome) if known else InvestigationOutcome.UNKNOWN
+    values["facts"] = _facts(values["facts"])
+    values["acknowledged_facts"] = _facts(values["acknowledged_facts"])
+    return Finding(**values)
+
+
+def transition_of(cells: Sequence[Cell]) -> Transition:
+    """The transition of a row in the order of `TRANSITION_COLUMNS`."""
+    values: dict[str, Any] = dict(zip(TRANSITION_COLUMNS, cells, strict=True))
+    _from_words(values, _TRANSITION_WORDS)
+    return Transition(**values)
+
+
+def _as_words(row: dict[str, Any], names: Iterable[str]) -> None:
+    """Drivers differ in what they make of an enum; of a plain string they make the same."""
+    for name in names:
+        if row[name] is not None:
+            row[name] = str(row[name])
+
+
+def _from_words(values: dict[str, Any], words: Mapping[str, type[StrEnum]]) -> None:
+    for name, word in words.items():
+        if values[name] is not None:
+            values[name] = word(values[name])
+
+
+def _facts_text(facts: Mapping[str, float]) -> str:
+    if not facts:
+        return "{}"
+    return json.dumps({name: count for name, count in facts.items() if math.isfinite(count)}, sort_keys=True)
+
+
+def _facts(text: str) -> dict[str, float]:
+    facts: dict[str, float] = json.loads(text) if text != "{}" else {}
+    return facts

@@ -1,0 +1,156 @@
+"""Findings in a database. Knows no runs, and decides nothing: `findings.lifecycle` decides, this reads and writes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, select
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session
+
+from findings.lifecycle import Advance, Change
+from findings.model import Finding, FindingState, ResourceId, Severity, Transition
+from findings.rows import (
+    FINDING_COLUMNS,
+    TRANSITION_COLUMNS,
+    Cell,
+    finding_of,
+    finding_row,
+    transition_of,
+    transition_row,
+)
+from findings.tables import FINDINGS, TRANSITIONS
+
+_FINDING = [FINDINGS.c[name] for name in FINDING_COLUMNS]
+_TRANSITION = [TRANSITIONS.c[name] for name in TRANSITION_COLUMNS]
+_KEYS_AT_ONCE = 500
+_NEVER_CHANGED = frozenset({"org_id", "id"})
+
+_UPDATE = (
+    FINDINGS.update()
+    .where(
+        FINDINGS.c.org_id == bindparam("at_org"),
+        FINDINGS.c.id == bindparam("at_id"),
+        FINDINGS.c.version == bindparam("at_version"),
+    )
+    .values({name: bindparam(name) for name in FINDING_COLUMNS if name not in _NEVER_CHANGED})
+)
+
+
+class FindingNotFoundError(LookupError):
+    """There is no such finding in this organisation."""
+
+
+class FindingConflictError(Exception):
+    """Findings changed between being read and being written. Roll back, read again, decide again.
+
+    `finding_ids`: those that were to be written; at least one of them is not as it was.
+    """
+
+    def __init__(self, finding_ids: Sequence[str]) -> None:
+        super().__init__(f"at least one of {len(finding_ids)} findings was changed by somebody else meanwhile")
+        self.finding_ids = tuple(finding_ids)
+
+
+class FindingStore:
+    """The findings of one organisation, on a connection (or session) whose transaction the caller owns."""
+
+    def __init__(self, connection: Connection | Session, org_id: str) -> None:
+        self._connection = connection.connection() if isinstance(connection, Session) else connection
+        self._org_id = org_id
+
+    def find(self, finding_id: str) -> Finding | None:
+        """The finding of this id, or None."""
+        row = self._connection.execute(self._select().where(FINDINGS.c.id == finding_id)).first()
+        return finding_of(row) if row is not None else None
+
+    def get(self, finding_id: str) -> Finding:
+        """The finding of this id. Raises FindingNotFoundError."""
+        finding = self.find(finding_id)
+        if finding is None:
+            raise FindingNotFoundError(finding_id)
+        return finding
+
+    def list_findings(
+        self,
+        *,
+        state: FindingState | None = None,
+        severities: Iterable[Severity] | None = None,
+        resource_id: ResourceId | None = None,
+    ) -> list[Finding]:
+        """Findings that meet every given filter: open before resolved, worst first, newest first."""
+        statement = self._select()
+        if state is not None:
+            statement = statement.where(FINDINGS.c.state == str(state))
+        if severities is not None:
+            statement = statement.where(FINDINGS.c.severity.in_([str(each) for each in severities]))
+        if resource_id is not None:
+            statement = statement.where(FINDINGS.c.resource_id == resource_id)
+        statement = statement.order_by(
+            FINDINGS.c.state == str(FindingState.RESOLVED), _RANK.desc(), FINDINGS.c.last_seen_at.desc(), FINDINGS.c.id
+        )
+        return [finding_of(row) for row in self._connection.execute(statement)]
+
+    def load(self, keys: Iterable[str]) -> dict[str, Finding]:
+        """The findings under these keys, as far as there are any; by key."""
+        found: dict[str, Finding] = {}
+        statement = self._select().where(FINDINGS.c.key.in_(bindparam("keys", expanding=True)))
+        remaining = iter(dict.fromkeys(keys))
+        while chunk := list(islice(remaining, _KEYS_AT_ONCE)):
+            for row in self._connection.execute(statement, {"keys": chunk}):
+                finding = finding_of(row)
+                found[finding.key] = finding
+        return found
+
+    def load_open_and(self, keys: Iterable[str]) -> dict[str, Finding]:
+        """What `findings.lifecycle.advance` needs to know: all open findings and those under these keys; by key."""
+        statement = self._select().where(FINDINGS.c.state == str(FindingState.OPEN))
+        found = {finding.key: finding for finding in map(finding_of, self._connection.execute(statement))}
+        return found | self.load(key for key in keys if key not in found)
+
+    def transitions(self, finding_id: str) -> list[Transition]:
+        """All changes of one finding, oldest first."""
+        statement = (
+            select(*_TRANSITION)
+            .where(TRANSITIONS.c.org_id == self._org_id, TRANSITIONS.c.finding_id == finding_id)
+            .order_by(TRANSITIONS.c.version)
+        )
+        return [transition_of(row) for row in self._connection.execute(statement)]
+
+    def apply(self, advance: Advance) -> None:
+        """Writes what a run changes.
+
+        Raises FindingConflictError if a finding is not as it was when it was read (compare-and-swap on its version),
+        and ValueError for a change of another organisation. The transaction is then to be rolled back.
+        """
+        new = [change.after for change in advance.changes if change.before is None]
+        changed = [change for change in advance.changes if change.before is not None]
+        if any(change.after.org_id != self._org_id for change in advance.changes):
+            raise ValueError(f"a change does not belong to {self._org_id}")
+        if new:
+            try:
+                self._connection.execute(FINDINGS.insert(), [finding_row(finding) for finding in new])
+            except IntegrityError as error:
+                raise FindingConflictError([finding.id for finding in new]) from error
+        if changed:
+            self._update(changed)
+        if advance.transitions:
+            rows = [{"org_id": self._org_id, **transition_row(each)} for each in advance.transitions]
+            self._connection.execute(TRANSITIONS.insert(), rows)
+
+    def _update(self, changes: list[Change]) -> None:
+        updated = self._connection.execute(_UPDATE, [self._update_row(change) for change in changes]).rowcount
+        if updated != len(changes):
+            raise FindingConflictError([change.after.id for change in changes])
+
+    def _update_row(self, change: Change) -> Mapping[str, Cell]:
+        row = finding_row(change.after)
+        before = change.before
+        row["at_org"], row["at_id"] = row.pop("org_id"), row.pop("id")
+        row["at_version"] = before.version if before is not None else 0
+        return row
+
+    def _select(self) -> Select[*tuple[Cell, ...]]:
+        return select(*_FINDING).where(FINDINGS.c.org_id == self._org_id)
+
+
+_RANK: ColumnElement[int] = case({str(each): each.rank for each in Severity}, value=FINDINGS.c.severity, else_=0)

@@ -1,0 +1,29 @@
+"""The database: where it lies, how it is opened, its schema, and transactions on it."""
+
+from patrol.database.errors import (
+    DatabaseBusyError,
+    DatabaseCorruptError,
+    DatabasePlaceError,
+    DatabaseUrlError,
+    ForeignSchemaError,
+    NewerSchemaError,
+    StorageError,
+)
+from patrol.database.opening import open_database
+from patrol.database.place import owner_refusal
+from patrol.database.schema import upgrade
+from patrol.database.transactions import Database
+
+__all__ = [
+    "Database",
+    "DatabaseBusyError",
+    "DatabaseCorruptError",
+    "DatabasePlaceError",
+    "DatabaseUrlError",
+    "ForeignSchemaError",
+    "NewerSchemaError",
+    "StorageError",
+    "open_database",
+    "owner_refusal",
+    "upgrade",
+]

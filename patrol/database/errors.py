@@ -1,0 +1,95 @@
+"""What can be wrong with the database, each with its place and what to do about it.
+
+Foreign errors are translated here, and only here; the cause is kept.
+"""
+
+import sqlite3
+
+from sqlalchemy.exc import DBAPIError
+
+
+class StorageError(Exception):
+    """The database cannot be used. The message names the place, what is wrong, and the remedy."""
+
+    def __init__(self, place: str, wrong: str, remedy: str) -> None:
+        super().__init__(f"{place}: {wrong}. {remedy}")
+        self.place = place
+        self.wrong = wrong
+        self.remedy = remedy
+
+
+class DatabaseUrlError(StorageError):
+    """The URL is not one of a database that Patrol can use."""
+
+
+class DatabasePlaceError(StorageError):
+    """The file or server cannot be reached, read or written as it is."""
+
+
+class DatabaseCorruptError(StorageError):
+    """The file is no database, or a damaged one."""
+
+
+class ForeignSchemaError(StorageError):
+    """The database belongs to another program."""
+
+
+class NewerSchemaError(StorageError):
+    """The database was written by a newer Patrol."""
+
+
+class DatabaseBusyError(StorageError):
+    """Somebody else held the database for longer than was waited. Trying again can help."""
+
+
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_PLACE: dict[int, tuple[str, str]] = {
+    sqlite3.SQLITE_READONLY: (
+        "the file cannot be written",
+        "Make the file and its folder writable for this user, or set another [storage] url",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "the file cannot be opened",
+        "Check that the path is a file in a folder that this user may enter and write to",
+    ),
+    sqlite3.SQLITE_PERM: ("access was refused", "Make the file and its folder writable for this user"),
+    sqlite3.SQLITE_FULL: ("the disk is full", "Make room on its file system; nothing of this step was stored"),
+    sqlite3.SQLITE_IOERR: (
+        "reading or writing failed",
+        "Look at the kernel log (dmesg) for errors of the disk below it",
+    ),
+}
+
+
+def translated(error: DBAPIError, place: str) -> StorageError | None:
+    """Our error for one of the database driver; None where it is about a statement and not about the database."""
+    cause = error.orig
+    if isinstance(cause, sqlite3.Error):
+        # Code of 8 bits; the higher bits say more of the same.
+        return _of_sqlite(getattr(cause, "sqlite_errorcode", 0) & 0xFF, place)
+    if error.connection_invalidated:
+        return DatabasePlaceError(
+            place, "the server cannot be reached", "Check that it runs and [storage] url is right"
+        )
+    return None
+
+
+def _of_sqlite(code: int, place: str) -> StorageError | None:
+    if code in _BUSY:
+        return DatabaseBusyError(place, "another process holds the database", "Wait for it to end, or try again")
+    if code in _CORRUPT:
+        return corrupt(place)
+    if code in _PLACE:
+        return DatabasePlaceError(place, *_PLACE[code])
+    return None
+
+
+def corrupt(place: str, detail: str = "") -> DatabaseCorruptError:
+    """The error for a file that is no database, or whose pages contradict each other."""
+    wrong = "the file is damaged or no SQLite database" + (f" ({detail})" if detail else "")
+    remedy = (
+        f"Restore a copy of it, or move it aside to start afresh: mv {place} {place}.damaged; "
+        "Patrol never replaces it by itself"
+    )
+    return DatabaseCorruptError(place, wrong, remedy)

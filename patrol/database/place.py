@@ -1,0 +1,100 @@
+"""Where the database lies: its URL, its file, and whose file it is."""
+
+import os
+import pwd
+import stat
+from pathlib import Path
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from patrol.database.errors import DatabasePlaceError, DatabaseUrlError
+
+_SQLITE = frozenset({"sqlite", "sqlite+pysqlite"})
+_POSTGRESQL = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
+_FORMS = "Use sqlite:///PATH, sqlite:// (in memory) or postgresql://USER@HOST/NAME"
+
+
+def parse_url(text: str) -> URL:
+    """The URL with the driver that Patrol uses. Raises DatabaseUrlError, which never repeats a password."""
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as error:
+        raise DatabaseUrlError("[storage] url", "this is not the URL of a database", _FORMS) from error
+    if url.drivername in _SQLITE:
+        return url.set(drivername="sqlite")
+    if url.drivername in _POSTGRESQL:
+        return url.set(drivername="postgresql+psycopg")
+    raise DatabaseUrlError(shown(url), f"databases of the sort {url.drivername!r} are not supported", _FORMS)
+
+
+def shown(url: URL) -> str:
+    """What messages call the database: the path of a file, else the URL without its password."""
+    path = file_of(url)
+    return str(path) if path is not None else url.render_as_string(hide_password=True)
+
+
+def file_of(url: URL) -> Path | None:
+    """The file of a SQLite database; None in memory or on a server."""
+    if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+        return None
+    return Path(str(url.database)).absolute()
+
+
+def prepare_file(path: Path, *, make_folder: bool) -> None:
+    """Makes an empty database file (mode 0600) where there is none, and its folders (0700) if asked to.
+
+    The file holds what the estate looks like from inside; its -wal and -shm files take its mode.
+    Raises DatabasePlaceError.
+    """
+    if not path.parent.is_dir():
+        if not make_folder:
+            raise DatabasePlaceError(
+                str(path), f"the folder {path.parent} does not exist", f"Make it: mkdir -m 700 -p {path.parent}"
+            )
+        _make_folders(path.parent, path)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise _place_error(path, error) from error
+
+
+def _make_folders(folder: Path, path: Path) -> None:
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        try:
+            each.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise _place_error(path, error) from error
+
+
+def _place_error(path: Path, error: OSError) -> DatabasePlaceError:
+    wrong = f"it cannot be opened for writing ({error.strerror})"
+    return DatabasePlaceError(str(path), wrong, "Make the file and its folder writable for this user, or name another")
+
+
+def owner_refusal(path: Path, user_id: int) -> str | None:
+    """Why this user must not open the database file; None if they may, also where there is no file yet.
+
+    Only the owner opens it: a file that another user (root too) wrote beside it could not be used by the owner
+    any more, and the records of others are not for everybody who can read the disk.
+    """
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"{path} cannot be looked at ({error.strerror})"
+    if not stat.S_ISREG(found.st_mode):
+        return f"{path} is not a file"
+    if found.st_uid == user_id:
+        return None
+    owner = _user_name(found.st_uid)
+    return f"{path} belongs to the user {owner}: run the command as that user (sudo -u '{owner}' patrol ...)"
+
+
+def _user_name(user_id: int) -> str:
+    try:
+        return pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        return f"#{user_id}"  # the form that sudo takes for an id without a name

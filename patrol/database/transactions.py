@@ -1,0 +1,192 @@
+"""Connections and transactions: one writer at a time, readers on a snapshot.
+
+On SQLite the driver's own transactions are switched off and BEGIN is issued here. A write begins with BEGIN
+IMMEDIATE: with a plain BEGIN the read in a read-modify-write would lie outside of the transaction, and updates
+would be lost without an error.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
+
+from patrol.database.errors import DatabaseBusyError, corrupt, translated
+from patrol.database.place import file_of, shown
+
+Result = TypeVar("Result")
+
+BUSY_TIMEOUT_SECONDS = 5.0
+BEGIN_ATTEMPTS = 3
+_CACHE_KIB = 16_384
+READS = "patrol_reads"
+"""Execution option of a connection: its transactions only read."""
+_CONFLICTS = frozenset({"40001", "40P01"})  # PostgreSQL: serialization failure, deadlock: the whole has to be redone
+
+
+def make_engine(url: URL, *, busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS) -> Engine:
+    """An engine with the settings that every connection needs. Opens nothing yet."""
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, pool_pre_ping=True)
+    path = file_of(url)
+    if path is None:
+        # One connection is the whole database; it may be used by several threads, one after the other.
+        engine = create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
+    else:
+        engine = create_engine(url.set(database=str(path)))
+    event.listen(engine, "connect", _SqliteSettings(busy_timeout_seconds))
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+class _SqliteSettings:
+    """Settings of one SQLite connection, made when it is opened."""
+
+    def __init__(self, busy_timeout_seconds: float) -> None:
+        self._pragmas = (
+            f"busy_timeout = {int(busy_timeout_seconds * 1000)}",
+            "synchronous = FULL",  # a commit is on disk: with WAL, NORMAL may lose the last ones when power fails
+            "foreign_keys = ON",
+            "trusted_schema = OFF",  # a file from elsewhere runs no functions of its own
+            f"cache_size = -{_CACHE_KIB}",
+        )
+
+    def __call__(self, connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in self._pragmas:
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+
+def keep_as_ours(engine: Engine) -> None:
+    """Sets what is kept in a file itself. Only for a file that is known to be Patrol's, and never in a transaction."""
+    if file_of(engine.url) is None:
+        return
+    with engine.connect() as connection:
+        cursor = connection.connection.cursor()
+        cursor.execute("PRAGMA page_count")
+        [pages] = cursor.fetchone() or (0,)
+        if pages == 0:  # later it would be ignored, but written each time
+            cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")  # freed pages can be given back in small steps
+        cursor.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
+        cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    reads = connection.get_execution_options().get(READS, False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+class Database:
+    """An open database. `path` is None in memory and on a server.
+
+    Invariant: at most one write at a time from this process (others wait in line for it instead of polling the
+    file's lock). In memory there is one connection, so reads wait in the same line.
+    """
+
+    def __init__(self, url: URL, *, busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS) -> None:
+        self.url = url
+        self.path: Path | None = file_of(url)
+        self.place = shown(url)
+        self.engine = make_engine(url, busy_timeout_seconds=busy_timeout_seconds)
+        self._line = threading.Lock()
+        self._wait_seconds = busy_timeout_seconds * BEGIN_ATTEMPTS
+        self._one_connection = isinstance(self.engine.pool, StaticPool)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A read-only transaction on one snapshot. Keep it short: a long one lets the log of a file grow.
+
+        Raises StorageError.
+        """
+        if not self._one_connection:
+            with self._transaction(reads=True) as connection:
+                yield connection
+            return
+        with self._in_line(), self._transaction(reads=True) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that commits at the end of the block and rolls back on any error.
+
+        Not to be nested. Raises DatabaseBusyError when another writer does not end in time, else StorageError.
+        """
+        with self._in_line(), self._transaction(reads=False) as connection:
+            yield connection
+
+    def transact(self, work: Callable[[Connection], Result], *, attempts: int = 3) -> Result:
+        """Runs `work` in a write transaction, again from the start where a server asks for that.
+
+        `work` must change nothing but the database: it may run more than once.
+        """
+        for attempt in range(1, attempts + 1):
+            try:
+                with self.write() as connection:
+                    return work(connection)
+            except DBAPIError as error:
+                if attempt == attempts or getattr(error.orig, "sqlstate", None) not in _CONFLICTS:
+                    raise
+        raise ValueError("at least one attempt is needed")
+
+    def check(self) -> None:
+        """Reads the whole file and raises DatabaseCorruptError if it is damaged: about 1 s for each GB."""
+        if self.engine.dialect.name != "sqlite":
+            return
+        with self.read() as connection:
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        if found != "ok":
+            raise corrupt(self.place, str(found).replace("\n", " "))
+
+    def close(self) -> None:
+        """Closes all connections; may be called twice."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _in_line(self) -> Iterator[None]:
+        if not self._line.acquire(timeout=self._wait_seconds):
+            raise DatabaseBusyError(self.place, "another step of this process holds the database", "Try again")
+        try:
+            yield
+        finally:
+            self._line.release()
+
+    @contextmanager
+    def _transaction(self, *, reads: bool) -> Iterator[Connection]:
+        try:
+            connection = self._begun(reads=reads)
+            with connection, connection.get_transaction() or connection.begin():
+                if reads and connection.dialect.name == "sqlite":
+                    connection.exec_driver_sql("PRAGMA query_only = ON")
+                    try:
+                        yield connection
+                    finally:
+                        connection.exec_driver_sql("PRAGMA query_only = OFF")
+                else:
+                    yield connection
+        except DBAPIError as error:
+            known = translated(error, self.place)
+            if known is None:
+                raise
+            raise known from error
+
+    def _begun(self, *, reads: bool) -> Connection:
+        """A connection with its transaction begun. Each attempt waits for the busy time-out of the connection."""
+        for attempt in range(1, BEGIN_ATTEMPTS + 1):
+            connection = self.engine.connect().execution_options(**{READS: reads})
+            try:
+                connection.begin()
+            except DBAPIError as error:
+                connection.close()
+                if attempt == BEGIN_ATTEMPTS or not isinstance(translated(error, self.place), DatabaseBusyError):
+                    raise
+            else:
+                return connection
+        raise AssertionError("the last attempt returns or raises")

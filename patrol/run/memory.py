@@ -1,0 +1,105 @@
+"""What one run remembers for the next: counters, when things were last read, and the last good alert settings."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TypeAlias
+
+import msgspec
+from sqlalchemy import Connection, bindparam, select, tuple_
+
+from findings.model import DEFAULT_ORG, ResourceId, Topic
+from findings.rows import storable
+from patrol.database.inserts import insert_or_replace
+from patrol.estate.sources.model import Counter
+from patrol.run.record_model import AlertSettingsMemory
+from patrol.run.tables import ALERT_SETTINGS, COUNTERS, SIGHTS
+
+ReadingKey: TypeAlias = tuple[str, Topic, ResourceId]
+"""A source, a topic, and the resource it was read of ("": the topic as a whole)."""
+
+SIGHT_STEP = timedelta(hours=1)
+"""How exact the time of the last reading is kept: rewriting every row in every run would only wear the disk."""
+
+_AT_ONCE = 300
+_STALE = SIGHTS.c.last_read_at <= bindparam("stale_at", type_=SIGHTS.c.last_read_at.type)
+_decode_counts = msgspec.json.Decoder(dict[str, float]).decode
+
+
+class RunMemory:
+    """The memory of one organisation, on a connection whose transaction the caller owns."""
+
+    def __init__(self, connection: Connection, org_id: str = DEFAULT_ORG) -> None:
+        self._connection = connection
+        self._org_id = org_id
+
+    def counters(self) -> dict[tuple[ResourceId, str], Counter]:
+        """All counters of the last collections, by resource id and name."""
+        statement = select(COUNTERS.c.resource_id, COUNTERS.c.name, COUNTERS.c.at, COUNTERS.c.counts)
+        rows = self._connection.execute(statement.where(COUNTERS.c.org_id == self._org_id))
+        return {(resource, name): Counter(at=at, values=_decode_counts(counts)) for resource, name, at, counts in rows}
+
+    def keep_counters(self, counters: Mapping[tuple[ResourceId, str], Counter]) -> None:
+        """Replaces the counters that are given; the others stay."""
+        rows = [
+            {
+                "org_id": self._org_id,
+                "resource_id": storable(resource_id),
+                "name": storable(name),
+                "at": counter.at,
+                "counts": msgspec.json.encode(dict(counter.values)).decode(),
+            }
+            for (resource_id, name), counter in counters.items()
+        ]
+        if rows:
+            statement = insert_or_replace(self._connection.dialect.name, COUNTERS, ("at", "counts"))
+            self._connection.execute(statement, rows)
+
+    def last_read(self, readings: Iterable[ReadingKey]) -> dict[ReadingKey, datetime]:
+        """When each of these was last read, up to `SIGHT_STEP` too early; what was never read is missing."""
+        place = tuple_(SIGHTS.c.source, SIGHTS.c.topic, SIGHTS.c.resource_id)
+        statement = select(SIGHTS.c.source, SIGHTS.c.topic, SIGHTS.c.resource_id, SIGHTS.c.last_read_at).where(
+            SIGHTS.c.org_id == self._org_id, place.in_(bindparam("places", expanding=True))
+        )
+        found: dict[ReadingKey, datetime] = {}
+        remaining = iter({(source, str(topic), resource_id) for source, topic, resource_id in readings})
+        while chunk := list(islice(remaining, _AT_ONCE)):
+            for source, topic, resource_id, read_at in self._connection.execute(statement, {"places": chunk}):
+                found[source, Topic(topic), resource_id] = read_at
+        return found
+
+    def note_read(self, readings: Iterable[ReadingKey], at: datetime) -> None:
+        """Notes that these were read. Times younger than `SIGHT_STEP` are left as they are."""
+        rows = [
+            {
+                "org_id": self._org_id,
+                "source": storable(source),
+                "topic": str(topic),
+                "resource_id": storable(resource_id),
+                "last_read_at": at,
+                "stale_at": at - SIGHT_STEP,
+            }
+            for source, topic, resource_id in readings
+        ]
+        if rows:
+            statement = insert_or_replace(self._connection.dialect.name, SIGHTS, ("last_read_at",), _STALE)
+            self._connection.execute(statement, rows)
+
+    def alert_settings(self) -> AlertSettingsMemory | None:
+        """The last alert settings that could be read; None if there never were any."""
+        table = ALERT_SETTINGS
+        statement = select(table.c.text, table.c.sha256, table.c.stored_at).where(table.c.org_id == self._org_id)
+        row = self._connection.execute(statement).first()
+        return AlertSettingsMemory(text=row.text, sha256=row.sha256, stored_at=row.stored_at) if row else None
+
+    def keep_alert_settings(self, text: str, now: datetime) -> AlertSettingsMemory:
+        """Remembers settings that were read and understood. The time stays while the text does."""
+        sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        known = self.alert_settings()
+        if known is not None and known.sha256 == sha256:
+            return known
+        statement = insert_or_replace(self._connection.dialect.name, ALERT_SETTINGS, ("text", "sha256", "stored_at"))
+        row = {"org_id": self._org_id, "text": storable(text), "sha256": sha256, "stored_at": now}
+        self._connection.execute(statement, row)
+        return AlertSettingsMemory(text=storable(text), sha256=sha256, stored_at=now)

@@ -1,0 +1,73 @@
+"""Run records and tool calls as rows, and back. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from findings.model import Gap
+from findings.rows import Cell, storable
+from patrol.run.record_model import ModelState, RunRecord, RunStatus, RunType, ToolCallRecord
+
+RUN_COLUMNS = tuple(field.name for field in fields(RunRecord))
+CALL_COLUMNS = tuple(field.name for field in fields(ToolCallRecord))
+
+_LISTS: dict[str, type] = {"gaps": tuple[Gap, ...], "checks_off": tuple[str, ...], "scope": tuple[str, ...]}
+_run_cells = attrgetter(*RUN_COLUMNS)
+_call_cells = attrgetter(*CALL_COLUMNS)
+
+
+def run_row(run: RunRecord) -> dict[str, Cell]:
+    """The columns of a run."""
+    row: dict[str, Any] = dict(zip(RUN_COLUMNS, _run_cells(run), strict=True))
+    row["type"], row["status"], row["model_state"] = str(run.type), str(run.status), str(run.model_state)
+    for name in _LISTS:
+        row[name] = _list_text(row[name])
+    for name in ("trigger_reason", "lease_owner", "error_summary", "alert_settings_source"):
+        row[name] = storable(row[name])
+    return row
+
+
+def _list_text(values: Sequence[object]) -> str:
+    try:
+        return msgspec.json.encode(values).decode()
+    except UnicodeEncodeError:  # a lone surrogate in a foreign name
+        mended = msgspec.to_builtins(values, builtin_types=())
+        return msgspec.json.encode(_mended(mended)).decode()
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, dict):
+        return {key: _mended(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mended(each) for each in value]
+    return value
+
+
+def run_of(cells: Sequence[Cell]) -> RunRecord:
+    """The run of a row in the order of `RUN_COLUMNS`."""
+    values: dict[str, Any] = dict(zip(RUN_COLUMNS, cells, strict=True))
+    values["type"] = RunType(values["type"])
+    values["status"] = RunStatus(values["status"])
+    values["model_state"] = ModelState(values["model_state"])
+    for name, shape in _LISTS.items():
+        values[name] = msgspec.json.decode(values[name], type=shape)
+    return RunRecord(**values)
+
+
+def call_row(call: ToolCallRecord) -> dict[str, Cell]:
+    """The columns of a tool call."""
+    row: dict[str, Any] = dict(zip(CALL_COLUMNS, _call_cells(call), strict=True))
+    for name in ("id", "tool_name", "input", "origin"):
+        row[name] = storable(str(row[name]))
+    return row
+
+
+def call_of(cells: Sequence[Cell]) -> ToolCallRecord:
+    """The tool call of a row in the order of `CALL_COLUMNS`."""
+    values: dict[str, Any] = dict(zip(CALL_COLUMNS, cells, strict=True))
+    return ToolCallRecord(**values)

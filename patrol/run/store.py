@@ -1,0 +1,206 @@
+"""Runs in the database: begun, followed call by call, ended once.
+
+A run's row and its finished tool calls are committed as they happen, so that a crash leaves behind what was seen;
+how it ended is written in the final transaction together with its findings.
+"""
+
+import hashlib
+import zlib
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, select
+from sqlalchemy.sql import ColumnElement
+
+from findings.model import DEFAULT_ORG
+from patrol.database import Database
+from patrol.database.inserts import insert_unless_there
+from patrol.run.record_model import RunRecord, RunStatus, ToolCallRecord
+from patrol.run.rows import CALL_COLUMNS, RUN_COLUMNS, call_of, call_row, run_of, run_row
+from patrol.run.tables import EVIDENCE_PAGES, RUNS, TOOL_CALLS
+
+_RUN = [RUNS.c[name] for name in RUN_COLUMNS]
+_CALL = [TOOL_CALLS.c[name] for name in CALL_COLUMNS]
+_COMPRESSION = 1  # a page compresses to a tenth already at the fastest level
+
+
+class RunNotFoundError(LookupError):
+    """There is no such run in this organisation."""
+
+
+class RunInProgressError(Exception):
+    """Another run holds the lease. `run`: which, whose, and until when."""
+
+    def __init__(self, run: RunRecord) -> None:
+        super().__init__(f"the run {run.id} of {run.lease_owner} is under way (lease until {run.lease_expires_at})")
+        self.run = run
+
+
+class RunEndedError(Exception):
+    """The run is not running (any more): it was closed, or taken for crashed. Its results must not be written."""
+
+
+class RunStore:
+    """The runs of one organisation. Methods with a `connection` belong into a transaction of the caller."""
+
+    def __init__(self, database: Database, org_id: str = DEFAULT_ORG) -> None:
+        self._database = database
+        self._org_id = org_id
+
+    def begin(self, run: RunRecord) -> None:
+        """Records that a run starts, and takes its lease.
+
+        Raises RunInProgressError while another run has a lease that is not over at `run.started_at`.
+        """
+        self._check_org(run)
+        with self._database.write() as connection:
+            for other in self._running(connection):
+                if other.lease_expires_at is None or other.lease_expires_at > run.started_at:
+                    raise RunInProgressError(other)
+            connection.execute(RUNS.insert(), run_row(run))
+
+    def extend_lease(self, run_id: str, until: datetime) -> None:
+        """Says that a run is alive. Raises RunEndedError if it was taken for crashed meanwhile."""
+        with self._database.write() as connection:
+            statement = RUNS.update().where(*self._is_running(run_id)).values(lease_expires_at=until)
+            if connection.execute(statement).rowcount != 1:
+                raise RunEndedError(run_id)
+
+    def add_tool_call(
+        self,
+        run_id: str,
+        *,
+        seq: int,
+        call_id: str,
+        tool_name: str,
+        input_json: str,
+        output: str | bytes,
+        success: bool,
+        origin: str,
+        started_at: datetime,
+        duration_seconds: float,
+    ) -> ToolCallRecord:
+        """Records a finished tool call with its output, at once. An output that is already known is not stored again.
+
+        Raises IntegrityError if the run does not exist, or has a call with this `seq`.
+        """
+        page = output if isinstance(output, bytes) else output.encode("utf-8", "replace")
+        call = ToolCallRecord(
+            run_id=run_id,
+            seq=seq,
+            id=call_id,
+            tool_name=tool_name,
+            input=input_json,
+            success=success,
+            origin=origin,
+            started_at=started_at,
+            duration_seconds=duration_seconds,
+            output_bytes=len(page),
+            output_sha256=hashlib.sha256(page).hexdigest(),
+        )
+        with self._database.write() as connection:
+            if not self._has_page(connection, call.output_sha256):
+                row = {
+                    "org_id": self._org_id,
+                    "sha256": call.output_sha256,
+                    "stored_at": started_at + timedelta(seconds=duration_seconds),
+                    "data": zlib.compress(page, _COMPRESSION),
+                }
+                connection.execute(insert_unless_there(connection.dialect.name, EVIDENCE_PAGES), row)
+            connection.execute(TOOL_CALLS.insert(), {"org_id": self._org_id, **call_row(call)})
+        return call
+
+    def finish(self, connection: Connection, run: RunRecord) -> None:
+        """Records how a run ended, as part of the final transaction.
+
+        Raises RunEndedError if it is not running any more: then nothing that it computed may be stored.
+        """
+        self._check_org(run)
+        if run.status is RunStatus.RUNNING or run.completed_at is None:
+            raise ValueError("a run ends with a status and a time")
+        row = run_row(run)
+        del row["org_id"], row["id"]
+        if connection.execute(RUNS.update().where(*self._is_running(run.id)).values(row)).rowcount != 1:
+            raise RunEndedError(run.id)
+
+    def end_early(self, run: RunRecord) -> None:
+        """Records a run that ends without results (cancelled, failed) in a transaction of its own."""
+        with self._database.write() as connection:
+            self.finish(connection, run)
+
+    def record_unstarted(self, run: RunRecord) -> None:
+        """Records a run that was wanted but never began: dropped or skipped, with its reason."""
+        self._check_org(run)
+        with self._database.write() as connection:
+            connection.execute(RUNS.insert(), run_row(run))
+
+    def close_crashed(self, now: datetime) -> list[RunRecord]:
+        """Closes every unfinished run whose lease is over, and returns them as they are now."""
+        with self._database.write() as connection:
+            crashed = [
+                replace(
+                    run,
+                    status=RunStatus.CRASHED,
+                    completed_at=now,
+                    complete=False,
+                    error_summary="the process ended before the run did; its tool calls up to then are kept",
+                )
+                for run in self._running(connection)
+                if run.lease_expires_at is None or run.lease_expires_at <= now
+            ]
+            for run in crashed:
+                self.finish(connection, run)
+        return crashed
+
+    def find(self, run_id: str) -> RunRecord | None:
+        """The run of this id, or None."""
+        statement = select(*_RUN).where(RUNS.c.org_id == self._org_id, RUNS.c.id == run_id)
+        with self._database.read() as connection:
+            row = connection.execute(statement).first()
+        return run_of(row) if row is not None else None
+
+    def get(self, run_id: str) -> RunRecord:
+        """The run of this id. Raises RunNotFoundError."""
+        run = self.find(run_id)
+        if run is None:
+            raise RunNotFoundError(run_id)
+        return run
+
+    def list_runs(self, limit: int = 50) -> list[RunRecord]:
+        """The newest runs, newest first."""
+        statement = select(*_RUN).where(RUNS.c.org_id == self._org_id)
+        statement = statement.order_by(RUNS.c.started_at.desc(), RUNS.c.id.desc()).limit(limit)
+        with self._database.read() as connection:
+            return [run_of(row) for row in connection.execute(statement)]
+
+    def tool_calls(self, run_id: str) -> list[ToolCallRecord]:
+        """The finished tool calls of a run, in their order, without their outputs."""
+        statement = select(*_CALL).where(TOOL_CALLS.c.org_id == self._org_id, TOOL_CALLS.c.run_id == run_id)
+        with self._database.read() as connection:
+            return [call_of(row) for row in connection.execute(statement.order_by(TOOL_CALLS.c.seq))]
+
+    def find_page(self, sha256: str) -> bytes | None:
+        """The output of this hash; None if evidence of that age is not kept any more."""
+        statement = select(EVIDENCE_PAGES.c.data).where(
+            EVIDENCE_PAGES.c.org_id == self._org_id, EVIDENCE_PAGES.c.sha256 == sha256
+        )
+        with self._database.read() as connection:
+            data = connection.execute(statement).scalar_one_or_none()
+        return zlib.decompress(data) if data is not None else None
+
+    def _has_page(self, connection: Connection, sha256: str) -> bool:
+        statement = select(EVIDENCE_PAGES.c.sha256).where(
+            EVIDENCE_PAGES.c.org_id == self._org_id, EVIDENCE_PAGES.c.sha256 == sha256
+        )
+        return connection.execute(statement).first() is not None
+
+    def _running(self, connection: Connection) -> list[RunRecord]:
+        statement = select(*_RUN).where(RUNS.c.org_id == self._org_id, RUNS.c.status == str(RunStatus.RUNNING))
+        return [run_of(row) for row in connection.execute(statement.order_by(RUNS.c.started_at))]
+
+    def _is_running(self, run_id: str) -> tuple[ColumnElement[bool], ...]:
+        return RUNS.c.org_id == self._org_id, RUNS.c.id == run_id, RUNS.c.status == str(RunStatus.RUNNING)
+
+    def _check_org(self, run: RunRecord) -> None:
+        if run.org_id != self._org_id:
+            raise ValueError(f"the run {run.id} does not belong to {self._org_id}")
