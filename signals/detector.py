@@ -5,8 +5,9 @@ what it needs until `finish`. It says `signal`, `held`, `clear` or `blind`; whet
 decided here: only a complete sweep by Patrol itself (every page, no lost row) may say so.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import repeat
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -73,7 +74,7 @@ class Notes:
         self.problems: list[Problem] = []
         self.checks_off: dict[str, None] = {}  # a set that keeps its order
         self.signals: dict[tuple[Kind, str, str], Signal] = {}
-        self._clear: dict[Sweep, dict[Kind, list[str]]] = {}
+        self._clear: dict[Sweep, dict[Kind, list[str | tuple[str, str]]]] = {}
         self._clear_subjects: dict[Sweep, list[tuple[Kind, str, str]]] = {}
         self._gaps: dict[Kind, set[str]] = {}
 
@@ -129,6 +130,11 @@ class Notes:
         if page.origin is Origin.PATROL:
             self._clear_subjects.setdefault(page.sweep, []).append((kind, resource_id, subject))
 
+    def clear_subjects(self, page: EvidencePage[Output], kind: Kind, resource_ids: Sequence[str], subject: str) -> None:
+        """States that one subject is fine on each of many resources."""
+        if resource_ids and page.origin is Origin.PATROL:
+            self._clear.setdefault(page.sweep, {}).setdefault(kind, []).extend(zip(resource_ids, repeat(subject)))
+
     def blind(self, kind: Kind, resource_id: str, reason: str, subject: str = "") -> None:
         """States that a condition could not be seen."""
         self.examined.mark(kind, resource_id, Look.BLIND, subject, reason=reason)
@@ -150,12 +156,12 @@ class Notes:
     def settle(self, complete_sweeps: Iterable[Sweep]) -> None:
         """Lets the clears of complete sweeps through. The others say nothing."""
         for sweep in complete_sweeps:
-            for kind, resource_ids in self._clear.get(sweep, {}).items():
+            for kind, targets in self._clear.get(sweep, {}).items():
                 gaps = self._gaps.get(kind)
                 if gaps:
-                    self.examined.mark_clear(kind, [each for each in resource_ids if each not in gaps])
+                    self.examined.mark_clear(kind, [each for each in targets if each not in gaps])
                 else:
-                    self.examined.mark_clear(kind, resource_ids)
+                    self.examined.mark_clear(kind, targets)
             for kind, resource_id, subject in self._clear_subjects.get(sweep, ()):
                 self.examined.mark(kind, resource_id, Look.CLEAR, subject)
 

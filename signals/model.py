@@ -104,9 +104,9 @@ class Examined:
         elif known is Look.BLIND:
             self._reasons.pop((kind, target), None)
 
-    def mark_clear(self, kind: Kind, resource_ids: Iterable[ResourceId]) -> None:
-        """Notes `clear` for many resources at once; a stronger look already noted stays."""
-        clear = dict.fromkeys(resource_ids, Look.CLEAR)
+    def mark_clear(self, kind: Kind, targets: Iterable[ResourceId | tuple[ResourceId, str]]) -> None:
+        """Notes `clear` for many resources, or subjects (id, subject), at once; a stronger look already noted stays."""
+        clear = dict.fromkeys(targets, Look.CLEAR)
         looks = self._looks.setdefault(kind, {})
         if looks:
             stronger = {
