@@ -1,7 +1,7 @@
-"""One resolver: resource and metric -> the limit in force and where it came from, or off."""
+"""What can be limited, what a limit is, and what a detector may ask."""
 
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -46,8 +46,17 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         return Look.CLEAR if value < self.clear else Look.HELD
 
     def severity(self, value: float) -> Severity:
-        """How bad a value beyond the trigger is."""
-        return Severity.CRITICAL if self.critical is not None and value > self.critical else Severity.WARNING
+        """How bad a value beyond the trigger is (a critical tier of 100 is met by 100, else it could never be)."""
+        if self.critical is None:
+            return Severity.WARNING
+        met = value > self.critical or (self.critical >= 100 and value >= self.critical)
+        return Severity.CRITICAL if met else Severity.WARNING
+
+
+class Off(NamedTuple):
+    """A check that is switched off, and the place that says so."""
+
+    place: str
 
 
 class Thresholds(Protocol):

@@ -1,0 +1,97 @@
+"""Older forms of the file, rewritten to today's before anything is checked. Pure; a second pass changes nothing."""
+
+from signals.alert_settings.section import Document, is_number
+
+RENAMED = {
+    "hostDefaults": "agentDefaults",
+    "disableAllHosts": "disableAllAgents",
+    "disableAllHostsOffline": "disableAllAgentsOffline",
+}
+"""Old key -> today's key. Today's key wins where a file has both."""
+
+OLD_DELAY_TYPES = frozenset(
+    {
+        *("qemu", "lxc", "ct", "container", "host", "hosts"),
+        *("docker", "dockerhost", "docker_host", "dockercontainer"),
+        *("k8s", "kubernetes", "kubernetes-cluster", "kubernetes-node", "kubernetes-deployment"),
+        *("kubernetes-namespace", "kubernetes-pod", "k8s-pod"),
+    }
+)
+"""Type names in the delay tables that no version reads any more."""
+
+
+def modernise(document: Document) -> tuple[Document, dict[str, str]]:
+    """The document in today's words, and which old key each renamed key was written under."""
+    modern: Document = {key: value for key, value in document.items() if key not in RENAMED}
+    written_as = {}
+    for old, new in RENAMED.items():
+        if document.get(old) is not None and modern.get(new) is None:
+            modern[new] = document[old]
+            written_as[new] = old
+    for key, rewrite in (("timeThresholds", _type_delays), ("metricTimeThresholds", _metric_delays)):
+        table = modern.get(key)
+        if isinstance(table, dict):
+            modern[key] = rewrite(table)
+            if not modern[key]:
+                del modern[key]
+    overrides = modern.get("overrides")
+    if isinstance(overrides, dict):
+        modern["overrides"] = _overrides(overrides, modern)
+    return modern, written_as
+
+
+def _type_delays(table: Document) -> Document:
+    return {
+        key.strip().lower(): 5 if is_number(seconds) and seconds < 0 else seconds
+        for key, seconds in table.items()
+        if key.strip().lower() not in OLD_DELAY_TYPES and seconds is not None
+    }
+
+
+def _metric_delays(table: Document) -> Document:
+    modern: Document = {}
+    for resource_type, delays in table.items():
+        if resource_type.strip().lower() in OLD_DELAY_TYPES or delays is None:
+            continue
+        kept: object = delays
+        if isinstance(delays, dict):
+            kept = {
+                metric.strip().lower(): seconds
+                for metric, seconds in delays.items()
+                if seconds is not None and not (is_number(seconds) and seconds < 0)
+            }
+        if kept != {}:
+            modern[resource_type.strip().lower()] = kept
+    return modern
+
+
+def _overrides(overrides: Document, document: Document) -> Document:
+    return {
+        key: _override(override, document) if isinstance(override, dict) else override
+        for key, override in overrides.items()
+        if override is not None
+    }
+
+
+def _override(override: Document, document: Document) -> Document:
+    modern = dict(override)
+    for part in ("backup", "snapshot"):
+        own, common = modern.get(part), document.get(f"{part}Defaults")
+        if isinstance(own, dict) and isinstance(common, dict):
+            modern[part] = _following(own, common)
+    usage, margin = modern.get("usage"), document.get("hysteresisMargin")
+    delta = document.get("minimumDelta")
+    if isinstance(usage, dict) and is_number(delta) and delta <= 0:
+        trigger, clear = usage.get("trigger"), usage.get("clear", 0)
+        if is_number(trigger) and is_number(clear) and clear <= 0 < trigger:
+            below = margin if is_number(margin) and margin > 0 else 5
+            modern["usage"] = {**usage, "clear": max(0, trigger - below)}
+    return modern
+
+
+def _following(own: Document, common: Document) -> Document:
+    """An override that only repeats the global numbers keeps `enabled` alone, so that it follows later edits."""
+    numbers = {key: value for key, value in own.items() if is_number(value)}
+    if not numbers or any(common.get(key) != value for key, value in numbers.items()):
+        return own
+    return {"enabled": True} | {key: value for key, value in own.items() if key not in numbers}
