@@ -2,24 +2,57 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Protocol
 
 from findings.model import Severity
+from signals.backups import BackupJobDetector, FailedBackupDetector, StaleBackupDetector
 from signals.coverage import BLINDED_BY, Coverage
 from signals.detector import Context, Detector, EvidencePage, Notes
 from signals.evidence import InventoryOutput, Page
+from signals.filesystems import FilesystemDetector
+from signals.hosts import HostDetector
 from signals.inventory import Inventory
 from signals.model import Detection, Signal, SignalType, ToolCall
+from signals.pools import PoolDetector
+from signals.raid import RaidDetector
+from signals.reachability import ReachabilityDetector
+from signals.smart import SmartDetector
 from signals.thresholds import Thresholds
 from signals.transcript import Transcript
+from signals.usage import UsageDetector
 
-DETECTORS: tuple[type[Detector], ...] = ()
+DETECTORS: tuple[type[Detector], ...] = (
+    SmartDetector,
+    UsageDetector,
+    FilesystemDetector,
+    PoolDetector,
+    RaidDetector,
+    FailedBackupDetector,
+    StaleBackupDetector,
+    BackupJobDetector,
+    ReachabilityDetector,
+    HostDetector,
+)
+"""The families in their order. A family is a file beside this one; the order decides nothing that is shown."""
 
 _TYPE_ORDER = {signal_type: position for position, signal_type in enumerate(SignalType)}
 _SEVERITY_ORDER = {severity: -severity.rank for severity in Severity}
 
 
+class LimitSettings(Protocol):
+    """Limits that do not yet know which resources there are."""
+
+    def for_inventory(self, inventory: Inventory) -> Thresholds:
+        """The limits, with the names that they use looked up among these resources."""
+        ...
+
+
 def detect(
-    tool_calls: Iterable[ToolCall], thresholds: Thresholds, now: datetime, *, inventory: InventoryOutput | None = None
+    tool_calls: Iterable[ToolCall],
+    thresholds: LimitSettings,
+    now: datetime,
+    *,
+    inventory: InventoryOutput | None = None,
 ) -> Detection:
     """What the evidence shows, and what was looked at. A function of its arguments alone.
 
@@ -30,7 +63,7 @@ def detect(
     coverage = Coverage()
     notes = Notes()
     view = _inventory(transcript, coverage, notes, inventory)
-    context = Context(thresholds, view, now)
+    context = Context(thresholds.for_inventory(view), view, now)
     families = [family(context, notes) for family in DETECTORS]
     readers: dict[type[Page], list[Detector]] = {}
     for family in families:

@@ -1,0 +1,231 @@
+"""One run, from trigger to record. This file is the order of its stages; each stage is a file beside it."""
+
+import time
+from collections import Counter as Count
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import msgspec
+
+from findings.identity import finding_key
+from findings.model import DEFAULT_ORG, Observation, Sight
+from patrol.database import Database
+from patrol.estate.inventory import inventory_of
+from patrol.run.analyst import Analyst, ModelWork, NoAnalyst, Seed
+from patrol.run.blindness import blindness_counters, observe_sources
+from patrol.run.collect import BoundedSource, Collection, collect
+from patrol.run.current_limits import CurrentLimits
+from patrol.run.lease import LEASE, kept_alive, lease_owner
+from patrol.run.limits import LimitsInForce, limits_in_force
+from patrol.run.memory import RunMemory
+from patrol.run.record import Conclusions, Recorded, observation_of, record
+from patrol.run.record_model import RunRecord, RunStatus, RunType
+from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError, TriggerReason
+from patrol.run.scope import Scope, ScopedExamination, resolve_scope
+from patrol.run.sight import classify, readings
+from patrol.run.status import status_text
+from patrol.run.store import RunStore
+from patrol.run.sweep import sweep
+from patrol.run.triage import triage
+from patrol.settings.model import Settings
+from patrol.tools.registry import Toolbox
+from signals.detect import detect
+from signals.inventory import Inventory
+from signals.matching import unmatched_signals
+from signals.model import Detection, ToolCall
+
+__all__ = ["Patrol", "RunReport", "RunRequest", "ScopeError", "TriggerReason"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patrol:
+    """What runs need of the world. `progress` may be told from several threads."""
+
+    database: Database
+    settings: Settings
+    sources: Sequence[BoundedSource]
+    clock: Callable[[], datetime]
+    ids: Ids
+    progress: Progress
+    analyst: Analyst = NoAnalyst()  # noqa: RUF009 - it has no state that could be shared
+
+    def run(self, request: RunRequest) -> RunReport:
+        """One pass, recorded whatever happens.
+
+        Raises AlertSettingsError before anything is begun, RunInProgressError while another run is under way,
+        ScopeError for a name that means nothing or too much, StorageError where nothing can be written.
+        """
+        limits = limits_in_force(self.settings, self.database, self.clock())
+        runs = RunStore(self.database)
+        run = self._begin(request, limits, runs)
+        with kept_alive(runs, run.id, self.clock):
+            try:
+                return _Pass(self, run, runs, limits).go(request)
+            except BaseException as error:
+                self._end_early(run, runs, error)
+                raise
+
+    def _begin(self, request: RunRequest, limits: LimitsInForce, runs: RunStore) -> RunRecord:
+        now = self.clock()
+        runs.close_crashed(now)
+        run = RunRecord(
+            org_id=DEFAULT_ORG,
+            id=self.ids(),
+            type=RunType.SCOPED if request.scope else RunType.FULL,
+            trigger_reason=request.reason,
+            started_at=now,
+            lease_owner=lease_owner(),
+            lease_expires_at=now + LEASE,
+            alert_settings_source=limits.source,
+            alert_settings_hash=limits.hash,
+        )
+        runs.begin(run)
+        return run
+
+    def _end_early(self, run: RunRecord, runs: RunStore, error: BaseException) -> None:
+        stopped = isinstance(error, (KeyboardInterrupt, SystemExit))
+        said = "stopped before it was done" if stopped else f"{type(error).__name__}: {error}"
+        status = RunStatus.CANCELLED if stopped else RunStatus.ERROR
+        ended = replace(run, status=status, completed_at=max(self.clock(), run.started_at), error_summary=said)
+        runs.end_early(ended)
+
+
+class _Pass:
+    """One run under way: its stages in their order, and what they hand on."""
+
+    def __init__(self, patrol: Patrol, run: RunRecord, runs: RunStore, limits: LimitsInForce) -> None:
+        self._patrol = patrol
+        self._analyst = patrol.analyst
+        self._run = replace(run, model_state=patrol.analyst.state)
+        self._runs = runs
+        self._limits = limits
+        with patrol.database.read() as connection:
+            self._previous = RunMemory(connection).counters()
+
+    def go(self, request: RunRequest) -> RunReport:
+        """THE ORDER."""
+        collection = self._collect()
+        estate = collection.estate
+        scope = resolve_scope(request.scope, estate)
+        inventory = Inventory([inventory_of(estate)])
+        thresholds = self._limits.thresholds.for_inventory(inventory)
+        toolbox = Toolbox(estate, self._run.started_at)
+        resources = Count(resource.type.value for resource in estate.resources if resource.id in scope)
+
+        self._tell("triage", "what looks interesting")
+        flags = triage(estate, thresholds, self._run.started_at)
+        self._tell("analyse", self._analyst.said)
+        work = self._analyst.analyse(Seed(flags=flags, known=(), resources=resources), toolbox)
+
+        detection = self._detect(toolbox, work)
+        reports = self._evaluate(detection, work, scope)
+        blind = observe_sources(estate, detection.examined, self._previous, self._run.started_at)
+        observations = [
+            *(observation_of(signal) for signal in detection.signals if signal.resource_id in scope),
+            *(report for report in reports if report.resource_id in scope),
+            *(each for each in blind if scope.is_full),
+        ]
+        conclusions = Conclusions(
+            observations=observations,
+            examined=ScopedExamination(detection.examined, scope),
+            limit_now=CurrentLimits(thresholds, inventory, estate),
+            gaps=[gap for gap in estate.gaps if gap.resource_id is None or gap.resource_id in scope],
+            problems=detection.problems,
+            checks_off=detection.checks_off,
+            readings=readings(estate),
+            counters={**collection.counters, **blindness_counters(estate, self._previous, self._run.started_at)},
+            resources_checked=resources.total(),
+        )
+        self._tell("record", f"{len(observations)} observations")
+        recorded = record(
+            self._run,
+            conclusions,
+            scope,
+            database=self._patrol.database,
+            runs=self._runs,
+            now=self._patrol.clock(),
+        )
+        return self._report(recorded, conclusions, detection, scope, resources)
+
+    def _collect(self) -> Collection:
+        names = ", ".join(each.source.name for each in self._patrol.sources) or "no source"
+        self._tell("collect", names)
+        now = self._run.started_at
+        collection = collect(
+            self._patrol.sources,
+            now=now,
+            previous=self._previous,
+            progress=lambda text: self._tell("collect", text),
+        )
+        estate = collection.estate
+        with self._patrol.database.read() as connection:
+            last_read = RunMemory(connection).last_read(
+                (gap.source, gap.topic, gap.resource_id or "") for gap in estate.gaps
+            )
+        estate.gaps = classify(estate.gaps, last_read.get, self._patrol.settings.accept_gap, now)
+        return collection
+
+    def _detect(self, toolbox: Toolbox, work: ModelWork) -> Detection:
+        """The sweep, each call recorded as it is made, then all families of detectors over all calls."""
+        self._tell("sweep", "reading what the detectors judge")
+        swept = []
+        for seq, call in enumerate(sweep(toolbox, self._run.id), start=1):
+            self._store_call(seq, call)
+            swept.append(call)
+        self._tell("detect", f"{len(swept) + len(work.tool_calls)} tool calls")
+        return detect([*work.tool_calls, *swept], self._limits.thresholds, self._run.started_at)
+
+    def _store_call(self, seq: int, call: ToolCall) -> None:
+        started = time.monotonic()
+        output = msgspec.json.encode(call.output)
+        self._runs.add_tool_call(
+            self._run.id,
+            seq=seq,
+            call_id=call.id,
+            tool_name=call.tool_name,
+            input_json=msgspec.json.encode(call.input).decode(),
+            output=output,
+            success=call.success,
+            origin=call.origin,
+            started_at=self._run.started_at,
+            duration_seconds=round(time.monotonic() - started, 6),
+        )
+
+    def _evaluate(self, detection: Detection, work: ModelWork, scope: Scope) -> list[Observation]:
+        """What the model reported, by itself and when asked about what the detectors saw and it did not."""
+        reports = list(work.reports)
+        reported = {finding_key(each.resource_id, each.kind, each.subject) for each in reports}
+        signals = [signal for signal in detection.signals if signal.resource_id in scope]
+        unmatched = unmatched_signals(signals, reported)
+        self._tell("evaluate", f"{len(signals)} signals, {len(unmatched)} of them not reported by a model")
+        reports.extend(self._analyst.evaluate(unmatched).reports)
+        return reports
+
+    def _report(
+        self, recorded: Recorded, conclusions: Conclusions, detection: Detection, scope: Scope, resources: Count[str]
+    ) -> RunReport:
+        lost = sum(gap.sight is Sight.LOST for gap in conclusions.gaps)
+        text = status_text(
+            status=recorded.run.status,
+            resources=resources.total(),
+            outcomes=recorded.outcomes,
+            resolved=recorded.resolved,
+            lost=lost,
+            errors=0,
+        )
+        return RunReport(
+            run=recorded.run,
+            findings=recorded.active,
+            signals=[signal for signal in detection.signals if signal.resource_id in scope],
+            gaps=conclusions.gaps,
+            problems=conclusions.problems,
+            checks_off=conclusions.checks_off,
+            looks=Count(look.look for look in detection.examined if look.resource_id in scope),
+            resources=resources,
+            status_text=text,
+            notes=[self._limits.note] if self._limits.note else [],
+        )
+
+    def _tell(self, stage: str, detail: str) -> None:
+        self._patrol.progress(stage, detail)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from findings.model import Finding, Observation, Verdict
-from patrol.run.model import ModelState
+from patrol.run.record_model import ModelState
 from patrol.run.sweep import Toolbox
 from patrol.run.triage import Flag
 from signals.model import Signal, ToolCall

@@ -3,7 +3,7 @@
 import queue
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,14 +43,16 @@ def collect(
     *,
     now: datetime,
     previous: Mapping[tuple[str, str], Counter],
-    progress: "queue.SimpleQueue[str] | None" = None,
+    progress: Callable[[str], None],
 ) -> Collection:
-    """Reads all sources side by side. Each ends in its part of the estate, or in a gap about the whole source."""
+    """Reads all sources side by side. Each ends in its part of the estate, or in a gap about the whole source.
+
+    `progress` is told from the sources' own threads.
+    """
     reports: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
-    told: queue.SimpleQueue[str] = progress if progress is not None else queue.SimpleQueue()
     started = time.monotonic()
     for each in sources:
-        request = CollectRequest(now=now, deadline_seconds=each.timeout_seconds, previous=previous, progress=told.put)
+        request = CollectRequest(now=now, deadline_seconds=each.timeout_seconds, previous=previous, progress=progress)
         # A daemon thread: one that hangs on a dead disk must not keep the process from ending.
         threading.Thread(
             target=_collect_one, args=(each.source, request, reports), name=f"source-{each.source.name}", daemon=True

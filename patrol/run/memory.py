@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeAlias
 
 import msgspec
-from sqlalchemy import Connection, bindparam, select, tuple_
+from sqlalchemy import Connection, bindparam, select
 
 from findings.model import DEFAULT_ORG, ResourceId, Topic
 from findings.rows import storable
@@ -22,7 +22,13 @@ ReadingKey: TypeAlias = tuple[str, Topic, ResourceId]
 SIGHT_STEP = timedelta(hours=1)
 """How exact the time of the last reading is kept: rewriting every row in every run would only wear the disk."""
 
-_AT_ONCE = 300
+_AT_ONCE = 500
+_LAST_READ = select(SIGHTS.c.resource_id, SIGHTS.c.last_read_at).where(
+    SIGHTS.c.org_id == bindparam("org_id"),
+    SIGHTS.c.source == bindparam("source"),
+    SIGHTS.c.topic == bindparam("topic"),
+    SIGHTS.c.resource_id.in_(bindparam("resource_ids", expanding=True)),
+)
 _STALE = SIGHTS.c.last_read_at <= bindparam("stale_at", type_=SIGHTS.c.last_read_at.type)
 _decode_counts = msgspec.json.Decoder(dict[str, float]).decode
 
@@ -58,15 +64,16 @@ class RunMemory:
 
     def last_read(self, readings: Iterable[ReadingKey]) -> dict[ReadingKey, datetime]:
         """When each of these was last read, up to `SIGHT_STEP` too early; what was never read is missing."""
-        place = tuple_(SIGHTS.c.source, SIGHTS.c.topic, SIGHTS.c.resource_id)
-        statement = select(SIGHTS.c.source, SIGHTS.c.topic, SIGHTS.c.resource_id, SIGHTS.c.last_read_at).where(
-            SIGHTS.c.org_id == self._org_id, place.in_(bindparam("places", expanding=True))
-        )
         found: dict[ReadingKey, datetime] = {}
-        remaining = iter({(source, str(topic), resource_id) for source, topic, resource_id in readings})
-        while chunk := list(islice(remaining, _AT_ONCE)):
-            for source, topic, resource_id, read_at in self._connection.execute(statement, {"places": chunk}):
-                found[source, Topic(topic), resource_id] = read_at
+        wanted: dict[tuple[str, Topic], set[ResourceId]] = {}
+        for source, topic, resource_id in readings:
+            wanted.setdefault((source, topic), set()).add(resource_id)
+        for (source, topic), resource_ids in wanted.items():
+            remaining = iter(sorted(resource_ids))
+            while chunk := list(islice(remaining, _AT_ONCE)):
+                values = {"org_id": self._org_id, "source": source, "topic": str(topic), "resource_ids": chunk}
+                for resource_id, read_at in self._connection.execute(_LAST_READ, values):
+                    found[source, topic, resource_id] = read_at
         return found
 
     def note_read(self, readings: Iterable[ReadingKey], at: datetime) -> None:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from findings.model import Finding, Gap, Look
-from patrol.run.model import RunRecord
+from patrol.run.record_model import RunRecord
 from signals.model import Problem, Signal
 
 

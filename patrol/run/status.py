@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from findings.lifecycle import Outcome
 from findings.model import Finding, Gap, Severity, Sight
-from patrol.run.model import RunStatus
+from patrol.run.record_model import RunStatus
 from signals.model import Problem
 
 

@@ -9,7 +9,7 @@ import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.sql import ColumnElement
 
 from findings.model import DEFAULT_ORG
@@ -21,6 +21,10 @@ from patrol.run.tables import EVIDENCE_PAGES, RUNS, TOOL_CALLS
 
 _RUN = [RUNS.c[name] for name in RUN_COLUMNS]
 _CALL = [TOOL_CALLS.c[name] for name in CALL_COLUMNS]
+_ADD_CALL = TOOL_CALLS.insert()
+_FIND_PAGE = select(EVIDENCE_PAGES.c.sha256).where(
+    EVIDENCE_PAGES.c.org_id == bindparam("org_id"), EVIDENCE_PAGES.c.sha256 == bindparam("sha256")
+)
 _COMPRESSION = 1  # a page compresses to a tenth already at the fastest level
 
 
@@ -107,7 +111,7 @@ class RunStore:
                     "data": zlib.compress(page, _COMPRESSION),
                 }
                 connection.execute(insert_unless_there(connection.dialect.name, EVIDENCE_PAGES), row)
-            connection.execute(TOOL_CALLS.insert(), {"org_id": self._org_id, **call_row(call)})
+            connection.execute(_ADD_CALL, {"org_id": self._org_id, **call_row(call)})
         return call
 
     def finish(self, connection: Connection, run: RunRecord) -> None:
@@ -189,10 +193,7 @@ class RunStore:
         return zlib.decompress(data) if data is not None else None
 
     def _has_page(self, connection: Connection, sha256: str) -> bool:
-        statement = select(EVIDENCE_PAGES.c.sha256).where(
-            EVIDENCE_PAGES.c.org_id == self._org_id, EVIDENCE_PAGES.c.sha256 == sha256
-        )
-        return connection.execute(statement).first() is not None
+        return connection.execute(_FIND_PAGE, {"org_id": self._org_id, "sha256": sha256}).first() is not None
 
     def _running(self, connection: Connection) -> list[RunRecord]:
         statement = select(*_RUN).where(RUNS.c.org_id == self._org_id, RUNS.c.status == str(RunStatus.RUNNING))

@@ -1,10 +1,8 @@
 """Stage 7, first half: Patrol's own reads. The same tools as the model's, every page, recorded like any call."""
 
 from collections.abc import Iterator
-from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from patrol.run.request import Ids
 from signals.evidence import Page
 from signals.model import Origin, ToolCall
 
@@ -34,22 +32,22 @@ class Toolbox(Protocol):
         ...
 
 
-class SweptCall(NamedTuple):
-    """One call of the sweep, and when it was made."""
-
-    call: ToolCall
-    started_at: datetime
-
-
-def sweep(toolbox: Toolbox, ids: Ids, now: datetime) -> Iterator[SweptCall]:
-    """Every page of everything that the detectors read."""
+def sweep(toolbox: Toolbox, run_id: str) -> Iterator[ToolCall]:
+    """Every page of everything that the detectors read. The calls are numbered within the run."""
+    number = 0
     for tool_name, selector, value in SWEPT:
         offset = 0
         while True:
             arguments: dict[str, object] = {selector: value, "limit": PAGE_ROWS, "offset": offset}
             output = toolbox.call(tool_name, arguments)
-            call = ToolCall(id=ids(), tool_name=tool_name, input=arguments, output=output, origin=Origin.PATROL)
-            yield SweptCall(call, now)
+            number += 1
+            yield ToolCall(
+                id=f"{run_id}-sweep-{number:04}",
+                tool_name=tool_name,
+                input=arguments,
+                output=output,
+                origin=Origin.PATROL,
+            )
             offset += PAGE_ROWS
             if output.pagination is None or offset >= output.pagination.total:
                 break

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from findings.model import Category, ResourceId, Severity
 from patrol.estate.inventory import inventory_row
 from patrol.estate.model import Alert, Estate, Metric, Resource, ResourceType
-from signals.evidence import InventoryRow
+from signals.evidence import InventoryRow, PbsBackupRow, PveBackupRow
 from signals.inventory import UP
 from signals.thresholds import Limit, Limited, Thresholds
 from signals.times import parse_time
@@ -82,15 +82,16 @@ def _measured(resource: Resource) -> Iterable[_Measured]:
     for metric, limited in ((Metric.CPU, Limited.CPU), (Metric.MEMORY, Limited.MEMORY)):
         reading = resource.metrics.get(metric)
         if reading is not None:
-            yield _Measured(metric, limited, Category.PERFORMANCE, reading.value, f"{metric} at {reading.value:.0f}%")
+            reason = f"{metric} at {reading.value:.0f}%"
+            yield _Measured(metric, limited, Category.PERFORMANCE, reading.value, reason)
     guest_disk = resource.metrics.get(Metric.DISK)
     if guest_disk is not None and guest_disk.value > 0:  # 0 is what a hypervisor says of a guest it cannot see into
         yield _Measured("disk", Limited.DISK, Category.CAPACITY, guest_disk.value, f"disk at {guest_disk.value:.0f}%")
     for mount in resource.filesystems or ():
         if mount.usage_percent is not None:
-            metric = f"disk {mount.mountpoint}"
             reason = f"{mount.mountpoint} at {mount.usage_percent:.0f}%"
-            yield _Measured(metric, Limited.DISK, Category.CAPACITY, mount.usage_percent, reason, mount.disk_type)
+            where = f"disk {mount.mountpoint}"
+            yield _Measured(where, Limited.DISK, Category.CAPACITY, mount.usage_percent, reason, mount.disk_type)
     if resource.pool is not None and resource.pool.usage_percent is not None:
         usage = resource.pool.usage_percent
         yield _Measured("usage", Limited.STORAGE, Category.CAPACITY, usage, f"usage at {usage:.0f}%")
@@ -134,7 +135,8 @@ def _disk_health(resource: Resource, row: InventoryRow) -> Iterator[Flag]:
 
 def _newest_backups(estate: Estate) -> dict[str, datetime]:
     newest: dict[str, datetime] = {}
-    for backup in (*estate.pbs_backups, *estate.pve_backups):
+    backups: list[PbsBackupRow | PveBackupRow] = [*estate.pbs_backups, *estate.pve_backups]
+    for backup in backups:
         zone = estate.zones.get(backup.instance or "", "")
         at = parse_time(backup.backup_time, zone)
         if backup.resource_id and at is not None:

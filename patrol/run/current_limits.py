@@ -1,0 +1,59 @@
+"""What the settings say today about the condition of an open finding: needed where nothing was observed."""
+
+from findings.kinds import Kind
+from findings.lifecycle import LimitNow
+from findings.model import Finding
+from patrol.estate.model import Estate
+from signals.evidence import InventoryRow
+from signals.inventory import Inventory
+from signals.thresholds import Limited, Thresholds
+
+_LIMITED = {
+    Kind.HIGH_CPU: Limited.CPU,
+    Kind.HIGH_MEMORY: Limited.MEMORY,
+    Kind.HIGH_DISK: Limited.DISK,
+    Kind.HIGH_INODES: Limited.INODES,
+    Kind.HIGH_SWAP: Limited.SWAP,
+    Kind.HIGH_TEMPERATURE: Limited.TEMPERATURE,
+    Kind.DISK_WEAR: Limited.DISK_WEAR,
+    Kind.BACKUP_STALE: Limited.BACKUP_AGE,
+}
+_CONNECTIVITY = frozenset({Kind.GUEST_UNREACHABLE, Kind.NODE_OFFLINE})
+_OF_THE_TYPE = {
+    (Kind.HIGH_DISK, "storage"): Limited.STORAGE,
+    (Kind.HIGH_TEMPERATURE, "disk"): Limited.DISK_TEMPERATURE,
+}
+
+
+class CurrentLimits:
+    """Asked once for each open finding that this run did not observe."""
+
+    def __init__(self, thresholds: Thresholds, inventory: Inventory, estate: Estate) -> None:
+        self._thresholds = thresholds
+        self._inventory = inventory
+        self._disk_types = {
+            (resource.id, mount.mountpoint or ""): mount.disk_type
+            for resource in estate.resources
+            for mount in resource.filesystems or ()
+        }
+
+    def __call__(self, finding: Finding) -> LimitNow:
+        """Whether the check is switched off, and the trigger in force; no limit where this kind has none."""
+        kind = Kind(finding.kind) if finding.kind in _KIND_WORDS else None
+        row = self._inventory.rows.get(finding.resource_id) or InventoryRow(
+            id=finding.resource_id, type=finding.resource_type, name=finding.resource_name
+        )
+        if kind in _CONNECTIVITY:
+            return LimitNow(switched_off=self._thresholds.offline_expected(row))
+        if kind is None or kind not in _LIMITED:
+            return LimitNow()
+        metric = _OF_THE_TYPE.get((kind, finding.resource_type), _LIMITED[kind])
+        disk_type = self._disk_types.get((finding.resource_id, finding.subject), "")
+        limit = self._thresholds.limit(row, metric, disk_type=disk_type)
+        if limit is None:
+            return LimitNow(switched_off=True)
+        known_place = not finding.subject or (finding.resource_id, finding.subject) in self._disk_types
+        return LimitNow(limit=limit.trigger if known_place else None)
+
+
+_KIND_WORDS = frozenset(Kind)

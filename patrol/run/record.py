@@ -1,0 +1,146 @@
+"""Stages 10 and 11: close what was looked at and found fine, and write everything in one transaction.
+
+The findings are read again inside the transaction, so that what an operator changed while the run was under
+way is what the run's results meet, never the other way round.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from findings.identity import finding_key
+from findings.kinds import Kind
+from findings.lifecycle import Advance, LimitNow, Outcome, advance
+from findings.model import Examination, Finding, FindingState, Gap, Observation
+from findings.store import FindingStore
+from patrol.database import Database
+from patrol.estate.sources.model import Counter
+from patrol.run.memory import RunMemory
+from patrol.run.record_model import RunRecord
+from patrol.run.scope import Scope
+from patrol.run.sight import Reading
+from patrol.run.status import is_complete, run_status
+from patrol.run.store import RunStore
+from signals.model import Problem, Signal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusions:
+    """All that a run has to say, before it is written."""
+
+    observations: Sequence[Observation]
+    examined: Examination
+    limit_now: Callable[[Finding], LimitNow]
+    gaps: Sequence[Gap]
+    problems: Sequence[Problem]
+    checks_off: Sequence[str]
+    readings: Iterable[Reading]
+    counters: Mapping[tuple[str, str], Counter]
+    resources_checked: int
+    uncertain: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What was written. `active`: the active findings of the scope, worst first."""
+
+    run: RunRecord
+    active: Sequence[Finding]
+    outcomes: Mapping[Outcome, int]
+    resolved: int
+
+
+def observation_of(signal: Signal) -> Observation:
+    """What a signal states, as it enters the findings."""
+    return Observation(
+        resource_id=signal.resource_id,
+        resource_name=signal.resource_name,
+        resource_type=signal.resource_type,
+        kind=signal.signal_type,
+        severity=signal.severity,
+        category=signal.category,
+        summary=signal.summary,
+        subject=signal.subject,
+        value=signal.value,
+        limit=signal.limit,
+        limit_source=signal.limit_source,
+        evidence=signal.evidence,
+        tool_call_id=signal.tool_call_id,
+        facts=signal.facts,
+    )
+
+
+def record(
+    run: RunRecord, conclusions: Conclusions, scope: Scope, *, database: Database, runs: RunStore, now: datetime
+) -> Recorded:
+    """Advances the findings and ends the run, in one transaction. `now` is when the run ends."""
+
+    def work(connection: Connection) -> Recorded:
+        store = FindingStore(connection, run.org_id)
+        keys = {finding_key(each.resource_id, each.kind, each.subject) for each in conclusions.observations}
+        known = store.load_open_and(keys)
+        step = advance(
+            known,
+            conclusions.observations,
+            conclusions.examined,
+            run.started_at,
+            run_id=run.id,
+            org_id=run.org_id,
+            limit_now=conclusions.limit_now,
+        )
+        store.apply(step)
+        memory = RunMemory(connection, run.org_id)
+        memory.keep_counters(conclusions.counters)
+        memory.note_read(conclusions.readings, run.started_at)
+        recorded = _recorded(run, conclusions, scope, known, step, now)
+        runs.finish(connection, recorded.run)
+        return recorded
+
+    return database.transact(work)
+
+
+def _recorded(
+    run: RunRecord,
+    conclusions: Conclusions,
+    scope: Scope,
+    known: Mapping[str, Finding],
+    step: Advance,
+    now: datetime,
+) -> Recorded:
+    after = {**known, **{change.after.key: change.after for change in step.changes}}
+    active = sorted(
+        (each for each in after.values() if each.is_active(now) and each.resource_id in scope), key=_worst_first
+    )
+    resolved = sum(
+        change.after.state is FindingState.RESOLVED and change.before is not None and change.before.is_open
+        for change in step.changes
+    )
+    outcomes: dict[Outcome, int] = {}
+    for outcome in step.outcomes.values():
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    complete = is_complete(conclusions.gaps, conclusions.problems)
+    ended = replace(
+        run,
+        status=run_status(errors=0, active=active, complete=complete, uncertain=conclusions.uncertain),
+        complete=complete,
+        completed_at=max(now, run.started_at),
+        resources_checked=conclusions.resources_checked,
+        new_findings=outcomes.get(Outcome.FILED, 0),
+        existing_findings=outcomes.get(Outcome.REFRESHED, 0) + outcomes.get(Outcome.SILENCED, 0),
+        regressed_findings=outcomes.get(Outcome.REGRESSED, 0) + outcomes.get(Outcome.WOKEN, 0),
+        resolved_findings=resolved,
+        gaps=tuple(conclusions.gaps),
+        checks_off=tuple(conclusions.checks_off),
+        scope=scope.resource_ids,
+    )
+    return Recorded(run=ended, active=active, outcomes=outcomes, resolved=resolved)
+
+
+_KIND_ORDER = {str(kind): position for position, kind in enumerate(Kind)}
+
+
+def _worst_first(finding: Finding) -> tuple[int, int, str, str]:
+    order = _KIND_ORDER.get(finding.kind, len(_KIND_ORDER))
+    return -finding.severity.rank, order, finding.resource_id, finding.subject
