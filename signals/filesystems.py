@@ -1,0 +1,153 @@
+"""Mounted file systems of hosts and guests: space, inodes, and errors they note in themselves.
+
+    {"resources": [{"id": "agent:local:nas", "type": "agent", "disks": [
+      {"mountpoint": "/srv", "type": "ext4", "usage_percent": 93.5, "inodes_percent": 4.1, "disk_type": "hdd"}]}]}
+
+Each mount is a subject on its host or guest.
+"""
+
+from typing import ClassVar, NamedTuple
+
+from findings.identity import canonical_id
+from findings.kinds import Kind
+from findings.model import Look, Severity
+from signals.detector import Context, EvidencePage, Notes
+from signals.evidence import FilesystemRow, InventoryRow, Page, ResourceDisks, ResourceDisksOutput
+from signals.thresholds import Limited
+
+_MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit
+
+_CHECKS = (
+    (Kind.HIGH_DISK, Limited.DISK, "full"),
+    (Kind.HIGH_INODES, Limited.INODES, "out of inodes"),
+)
+
+
+class _Case(NamedTuple):
+    """One file system and whose it is."""
+
+    page: EvidencePage[Page]
+    row: FilesystemRow
+    resource: InventoryRow
+    mount: str
+
+
+class FilesystemDetector:
+    """high_disk, high_inodes and filesystem_errors of each mount."""
+
+    reads: ClassVar[tuple[type[Page], ...]] = (ResourceDisksOutput,)
+
+    def __init__(self, context: Context, notes: Notes) -> None:
+        self._thresholds = context.thresholds
+        self._inventory = context.inventory
+        self._notes = notes
+
+    def read(self, page: EvidencePage[Page]) -> None:
+        """Judges every file system of a page."""
+        if not isinstance(page.output, ResourceDisksOutput):
+            return
+        clear: dict[Kind, list[str]] = {}
+        for owner in page.output.resources:
+            resource = self._resolve(owner)
+            if resource is None:
+                continue
+            for kind in self._judge(page, owner, resource):
+                clear.setdefault(kind, []).append(resource.id)
+        for kind, ids in clear.items():
+            self._notes.clear(page, kind, ids)
+
+    def finish(self) -> None:
+        """Every file system was judged by itself."""
+
+    def _resolve(self, owner: ResourceDisks) -> InventoryRow | None:
+        name = str(owner.id or owner.vmid or owner.name or "")
+        if not owner.id and owner.vmid and owner.instance and owner.type:
+            guest_type = "system-container" if owner.type == "lxc" else owner.type
+            name = canonical_id(guest_type, owner.instance, str(owner.vmid))  # a VMID is unique inside its instance
+        if not name:
+            return None
+        return self._inventory.resolve(name, resource_type=owner.type or "", display_name=owner.name or "")
+
+    def _judge(self, page: EvidencePage[Page], owner: ResourceDisks, resource: InventoryRow) -> list[Kind]:
+        """States what is wrong; returns the kinds of which every mount without a look of its own is fine."""
+        cases = [_Case(page, row, resource, row.mountpoint or row.device or "") for row in owner.disks]
+        fine = []
+        for kind, limited, what in _CHECKS:
+            judged = [self._judge_share(case, kind, limited, what) for case in cases]
+            if any(judged):
+                fine.append(kind)
+        for case in cases:
+            self._judge_errors(case)
+        if any(row.error_count is not None for row in owner.disks):
+            fine.append(Kind.FILESYSTEM_ERRORS)
+        return fine
+
+    def _judge_share(self, case: _Case, kind: Kind, limited: Limited, what: str) -> bool:
+        """Judges a percentage; returns whether there was one."""
+        row = case.row
+        limit = self._thresholds.limit(case.resource, limited, disk_type=row.disk_type)
+        if limit is None:
+            return False
+        percent = row.usage_percent if kind is Kind.HIGH_DISK else row.inodes_percent
+        reason = _unmeasured(row)
+        if reason:
+            self._notes.blind(kind, case.resource.id, reason, case.mount)
+            return False
+        if percent is None:
+            return False  # this file system makes inodes as it needs them
+        if not 0 <= percent <= _MOST_PERCENT:
+            self._notes.blind(kind, case.resource.id, f"{percent:g} % is no reading", case.mount)
+            return False
+        look = limit.look(percent)
+        if look is Look.HELD:
+            self._notes.held(kind, case.resource.id, case.mount)
+        elif look is Look.PRESENT:
+            self._notes.signal(
+                case.page,
+                kind,
+                case.resource,
+                limit.severity(percent),
+                f"{case.mount or 'A disk'} is {percent:.1f} % {what} (limit {limit.trigger:g} %)",
+                row=row,
+                subject=case.mount,
+                value=percent,
+                limit=limit,
+            )
+        return True
+
+    def _judge_errors(self, case: _Case) -> None:
+        row = case.row
+        errors = row.error_count or 0
+        if not errors and not row.forced_read_only:
+            return
+        if row.forced_read_only:
+            after = f" after {errors} errors" if errors else ""
+            severity, told = Severity.CRITICAL, f"has made itself read-only{after}"
+        else:
+            severity, told = Severity.WARNING, f"has noted {errors} errors in itself: check it with fsck"
+        self._notes.signal(
+            case.page,
+            Kind.FILESYSTEM_ERRORS,
+            case.resource,
+            severity,
+            f"{case.mount or 'A file system'} ({row.type or 'unknown type'}) {told}",
+            row=row,
+            subject=case.mount,
+            value=errors or None,
+            limit_value=0,
+            facts={"errors": errors},
+        )
+
+
+def _unmeasured(row: FilesystemRow) -> str:
+    """Why the figures of a row say nothing; "" where they do.
+
+    A hypervisor that cannot look into its guest reports 0 or -1 for the disk as a whole. 0 is a reading only of
+    a mounted file system that has space.
+    """
+    percent = row.usage_percent
+    if percent is None:
+        return "it was not measured"
+    if percent < 0 or (percent == 0 and not (row.mountpoint and row.free_bytes)):
+        return f"{percent:g} % in use is no reading: the guest has no agent that would tell"
+    return ""

@@ -1,0 +1,358 @@
+"""Pools, storages and multi-device file systems: how full, whether whole, and whether they keep their data.
+
+{"pools": [{"id": "storage:nas:tank", "name": "tank", "type": "zfspool", "usage_percent": 41.5, "total_gb": 900,
+  "zfs": {"state": "DEGRADED", "data_errors": 0, "vdevs": [{"name": "sdb", "parent": "mirror-0", ...}]}}],
+ "ceph_clusters": [{"name": "ceph", "health": "HEALTH_WARN", "usage_percent": 60}], "complete": true}
+"""
+
+import re
+from typing import ClassVar, NamedTuple
+
+import msgspec
+
+from findings.identity import canonical_id
+from findings.kinds import Kind
+from findings.model import Look, Severity
+from signals.detector import Context, EvidencePage, Notes
+from signals.evidence import (
+    BtrfsDeviceRow,
+    BtrfsRow,
+    CephClusterRow,
+    InventoryRow,
+    Page,
+    PoolRow,
+    PoolsOutput,
+    Row,
+    VdevRow,
+    ZfsRow,
+)
+from signals.thresholds import Limited
+from signals.vdevs import UNUSABLE, judge_members
+
+_MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit
+
+_FINE = frozenset({"available", "online", "active", "ok", "healthy"})
+_DISABLED = frozenset({"", "disabled", "inactive"})
+_UNUSABLE = {
+    "offline": Severity.WARNING,
+    "inactive": Severity.WARNING,
+    "unavailable": Severity.WARNING,
+    "error": Severity.WARNING,
+    "degraded": Severity.WARNING,
+    "faulted": Severity.CRITICAL,
+    "unavail": Severity.CRITICAL,
+    "suspended": Severity.CRITICAL,
+    "removed": Severity.CRITICAL,
+}
+"""A storage that cannot be reached may be whole where it is; what ZFS calls faulted is not."""
+
+_WORKS = frozenset({"ONLINE", "DEGRADED"})
+
+_CEPH = {"HEALTH_WARN": Severity.WARNING, "HEALTH_ERR": Severity.CRITICAL}
+_SCAN_ERRORS = re.compile(r"with (\d{1,18}) errors")
+_SHOWN_MEMBERS = 6
+
+
+class _Case(NamedTuple):
+    """One row and whose it is."""
+
+    page: EvidencePage[Page]
+    row: PoolRow
+    resource: InventoryRow
+
+
+class PoolDetector:
+    """high_disk, pool_degraded, pool_data_errors, vdev_errors and filesystem_errors of storages."""
+
+    reads: ClassVar[tuple[type[Page], ...]] = (PoolsOutput,)
+
+    def __init__(self, context: Context, notes: Notes) -> None:
+        self._thresholds = context.thresholds
+        self._inventory = context.inventory
+        self._notes = notes
+
+    def read(self, page: EvidencePage[Page]) -> None:
+        """Judges every pool and Ceph cluster of a page."""
+        if not isinstance(page.output, PoolsOutput):
+            return
+        # Of thousands of storages nearly all are plain and healthy: these cost a few comparisons.
+        clear: dict[Kind, list[str]] = {}
+        roomy = clear.setdefault(Kind.HIGH_DISK, [])
+        usable = clear.setdefault(Kind.POOL_DEGRADED, [])
+        known, limit_of = self._inventory.rows, self._thresholds.limit
+        for row in page.output.pools:
+            resource = known.get(row.id) if type(row.id) is str else None
+            if resource is None:
+                resource = self._resolve(row)
+                if resource is None:
+                    continue
+            usage = row.usage_percent
+            limit = limit_of(resource, Limited.STORAGE, disk_type=row.disk_type)
+            plain = row.zfs is None and row.btrfs is None and row.status in _FINE and row.active is not False
+            if plain and usage is not None and limit is not None and 0 < usage < limit.clear:
+                roomy.append(resource.id)
+                usable.append(resource.id)
+                continue
+            for kind in self._judge(_Case(page, row, resource)):
+                clear.setdefault(kind, []).append(resource.id)
+        for cluster in page.output.ceph_clusters:
+            self._judge_ceph(page, cluster, clear)
+        for kind, ids in clear.items():
+            self._notes.clear(page, kind, ids)
+
+    def finish(self) -> None:
+        """Every row was judged by itself."""
+
+    def _resolve(self, row: PoolRow) -> InventoryRow | None:
+        """The storage that a row is about. Without an id, its name means something only on its node or instance."""
+        name = row.name or ""
+        native = "" if row.id is None else str(row.id)
+        if not native:
+            origin = row.instance if row.shared else row.node or row.instance
+            native = canonical_id("storage", origin, name) if origin and name else name
+        return self._inventory.resolve(native, resource_type="storage", display_name=name) if native else None
+
+    def _judge(self, case: _Case) -> list[Kind]:
+        """States what is wrong with a storage; returns the kinds of which nothing is."""
+        row = case.row
+        fine = [Kind.HIGH_DISK] if self._has_room(case) else []
+        if row.zfs is not None:
+            return fine + self._judge_zfs(case, row.zfs)
+        if row.btrfs is not None:
+            return fine + self._judge_btrfs(case, row.btrfs)
+        if self._is_usable(case):
+            fine.append(Kind.POOL_DEGRADED)
+        return fine
+
+    def _has_room(self, case: _Case) -> bool:
+        row, percent = case.row, case.row.usage_percent
+        if percent is None:
+            return False
+        # A storage that is not there reports 0 of 0.
+        if not 0 <= percent <= _MOST_PERCENT or (percent == 0 and not row.total_gb):
+            return self._blind(case, Kind.HIGH_DISK, f"{percent:g} % in use is no reading")
+        what = f"Storage {case.resource.name or case.resource.id}"
+        return self._judge_usage(case.page, row, case.resource, what, percent, row.disk_type)
+
+    def _judge_usage(
+        self,
+        page: EvidencePage[Page],
+        row: Row,
+        resource: InventoryRow,
+        what: str,
+        percent: float,
+        disk_type: str = "",
+    ) -> bool:
+        limit = self._thresholds.limit(resource, Limited.STORAGE, disk_type=disk_type)
+        if limit is None:
+            return False
+        look = limit.look(percent)
+        if look is Look.HELD:
+            self._notes.held(Kind.HIGH_DISK, resource.id)
+        elif look is Look.PRESENT:
+            self._notes.signal(
+                page,
+                Kind.HIGH_DISK,
+                resource,
+                limit.severity(percent),
+                f"{what} is {percent:.1f} % full (limit {limit.trigger:g} %)",
+                row=row,
+                value=percent,
+                limit=limit,
+            )
+        return look is Look.CLEAR
+
+    def _is_usable(self, case: _Case) -> bool:
+        row = case.row
+        status = (row.status or "").strip().lower()
+        if row.enabled is False and status in _DISABLED:
+            return True  # switched off by its operator: there is nothing that it should do
+        severity = _UNUSABLE.get(status)
+        if severity is None and row.active is False:
+            severity = Severity.WARNING
+        if severity is not None:
+            name = case.resource.name or case.resource.id
+            summary = f"Storage {name} is {status if status in _UNUSABLE else 'not active'}"
+            return self._degraded(case, severity, summary, row)
+        if status in _FINE or (not status and row.active):
+            return True
+        return bool(status) and self._blind(case, Kind.POOL_DEGRADED, f"status {status}")
+
+    def _judge_zfs(self, case: _Case, zfs: ZfsRow) -> list[Kind]:
+        fine = []
+        if self._is_whole(case, zfs):
+            fine.append(Kind.POOL_DEGRADED)
+        if self._keeps_data(case, zfs):
+            fine.append(Kind.POOL_DATA_ERRORS)
+        self._judge_counters(case, zfs)
+        if zfs.vdevs:
+            fine.append(Kind.VDEV_ERRORS)
+        return fine
+
+    def _is_whole(self, case: _Case, zfs: ZfsRow) -> bool:
+        state = zfs.state.strip().upper() or _state_of_status(case.row)
+        if not state:
+            return self._blind(case, Kind.POOL_DEGRADED, "the state of the pool was not read")
+        members = judge_members(zfs.vdevs)
+        works = state in _WORKS
+        if state == "ONLINE" and not members.dead:
+            return True
+        worst = not works or members.without_redundancy
+        evidence = msgspec.structs.replace(zfs, vdevs=members.dead[:_SHOWN_MEMBERS])
+        summary = f"Pool {case.resource.name or case.resource.id} is {state}{_losses(zfs, members.dead)}"
+        if works and members.without_redundancy:
+            summary += f"; no redundancy left in {', '.join(members.without_redundancy)}"
+        return self._degraded(case, Severity.CRITICAL if worst else Severity.WARNING, summary, evidence)
+
+    def _keeps_data(self, case: _Case, zfs: ZfsRow) -> bool:
+        found = _SCAN_ERRORS.search(zfs.scan)
+        unrepaired = int(found[1]) if found else 0
+        lost = zfs.data_errors
+        if not lost and not unrepaired:
+            return lost is not None
+        what = f"{lost} permanent data errors" if lost else f"{unrepaired} errors that the last scan could not repair"
+        self._notes.signal(
+            case.page,
+            Kind.POOL_DATA_ERRORS,
+            case.resource,
+            Severity.CRITICAL,
+            f"Pool {case.resource.name or case.resource.id} has {what}",
+            row=msgspec.structs.replace(zfs, vdevs=[vdev for vdev in zfs.vdevs if _errors(vdev)][:_SHOWN_MEMBERS]),
+            value=lost or unrepaired,
+            limit_value=0,
+            facts={"data_errors": lost or 0, "scan_errors": unrepaired},
+        )
+        return False
+
+    def _judge_counters(self, case: _Case, zfs: ZfsRow) -> None:
+        counting = [vdev for vdev in zfs.vdevs if _errors(vdev)]
+        # A group counts what its devices could not correct: said once, by the devices if they count too.
+        above = {vdev.parent for vdev in counting}
+        for vdev in counting:
+            if vdev.name not in above:
+                self._vdev_signal(case, vdev, vdev.name)
+        total = VdevRow(
+            name=zfs.name or case.row.name or "",
+            state=zfs.state,
+            read_errors=zfs.read_errors,
+            write_errors=zfs.write_errors,
+            checksum_errors=zfs.checksum_errors,
+        )
+        if not counting and _errors(total):
+            self._vdev_signal(case, total, "")
+
+    def _vdev_signal(self, case: _Case, vdev: VdevRow, subject: str) -> None:
+        counts = {
+            "read_errors": vdev.read_errors,
+            "write_errors": vdev.write_errors,
+            "checksum_errors": vdev.checksum_errors,
+        }
+        told = ", ".join(f"{count} {name.split('_')[0]}" for name, count in counts.items() if count)
+        pool = case.resource.name or case.resource.id
+        self._notes.signal(
+            case.page,
+            Kind.VDEV_ERRORS,
+            case.resource,
+            Severity.WARNING,
+            f"{vdev.name or pool} in pool {pool} counts {told} errors",
+            row=vdev,
+            subject=subject,
+            value=_errors(vdev),
+            limit_value=0,
+            facts=counts,
+        )
+
+    def _judge_btrfs(self, case: _Case, btrfs: BtrfsRow) -> list[Kind]:
+        fine = []
+        if btrfs.missing_devices is None:
+            self._blind(case, Kind.POOL_DEGRADED, "whether devices are missing was not read")
+        elif btrfs.missing_devices == 0:
+            fine.append(Kind.POOL_DEGRADED)
+        else:
+            name = case.resource.name or case.resource.id
+            self._degraded(case, Severity.CRITICAL, f"btrfs {name} misses {btrfs.missing_devices} device(s)", btrfs)
+        for device in btrfs.devices:
+            self._judge_btrfs_device(case, device)
+        if btrfs.devices:
+            fine.append(Kind.FILESYSTEM_ERRORS)
+        return fine
+
+    def _judge_btrfs_device(self, case: _Case, device: BtrfsDeviceRow) -> None:
+        counts = {
+            "write_io_errs": device.write_io_errs,
+            "read_io_errs": device.read_io_errs,
+            "flush_io_errs": device.flush_io_errs,
+            "corruption_errs": device.corruption_errs,
+            "generation_errs": device.generation_errs,
+        }
+        told = ", ".join(f"{name}={count}" for name, count in counts.items() if count)
+        if not told:
+            return
+        subject = device.path if device.devid is None else f"devid {device.devid}"
+        # For life until reset with `btrfs device stats -z`: old errors look like new ones, so growth is what counts.
+        self._notes.signal(
+            case.page,
+            Kind.FILESYSTEM_ERRORS,
+            case.resource,
+            Severity.WARNING,
+            f"{device.path or subject} in btrfs {case.resource.name or case.resource.id} counts {told}",
+            row=device,
+            subject=subject,
+            value=sum(counts.values()),
+            limit_value=0,
+            facts=counts,
+        )
+
+    def _judge_ceph(self, page: EvidencePage[Page], row: CephClusterRow, clear: dict[Kind, list[str]]) -> None:
+        name = row.name or "ceph"
+        # Storages of a cluster are often called like it: only the id of the cluster means the cluster.
+        resource_id = canonical_id("storage", "ceph", name)
+        resource = self._inventory.rows.get(resource_id) or InventoryRow(id=resource_id, type="storage", name=name)
+        health = row.health.strip().upper()
+        severity = _CEPH.get(health)
+        if severity is not None:
+            told = f": {row.health_message}" if row.health_message else ""
+            summary = f"Ceph cluster {name} is {health}{told}"
+            self._notes.signal(page, Kind.POOL_DEGRADED, resource, severity, summary, row=row)
+        elif health == "HEALTH_OK":
+            clear.setdefault(Kind.POOL_DEGRADED, []).append(resource_id)
+        else:
+            self._notes.blind(Kind.POOL_DEGRADED, resource_id, f"health {health or 'was not read'}")
+        percent = row.usage_percent
+        if percent is None or not 0 < percent <= _MOST_PERCENT:
+            self._notes.blind(Kind.HIGH_DISK, resource_id, "usage was not measured")
+        elif self._judge_usage(page, row, resource, f"Ceph cluster {name}", percent):
+            clear.setdefault(Kind.HIGH_DISK, []).append(resource_id)
+
+    # These two say something about a condition, and that it is not fine.
+
+    def _degraded(self, case: _Case, severity: Severity, summary: str, evidence: Row) -> bool:
+        self._notes.signal(case.page, Kind.POOL_DEGRADED, case.resource, severity, summary, row=evidence)
+        return False
+
+    def _blind(self, case: _Case, kind: Kind, reason: str) -> bool:
+        self._notes.blind(kind, case.resource.id, reason)
+        return False
+
+
+def _state_of_status(row: PoolRow) -> str:
+    status = (row.status or "").strip().upper()
+    return status if status in _WORKS or status in UNUSABLE else ""
+
+
+def _errors(vdev: VdevRow) -> int:
+    return vdev.read_errors + vdev.write_errors + vdev.checksum_errors
+
+
+def _losses(zfs: ZfsRow, dead: list[VdevRow]) -> str:
+    if not dead:
+        return "" if zfs.vdevs else "; its devices were not read"
+    told = [_loss(vdev) for vdev in dead[:_SHOWN_MEMBERS]]
+    more = f" and {len(dead) - _SHOWN_MEMBERS} more" if len(dead) > _SHOWN_MEMBERS else ""
+    return f": {', '.join(told)}{more}"
+
+
+def _loss(vdev: VdevRow) -> str:
+    place = vdev.parent if vdev.role == "data" else f"{vdev.role} {vdev.parent}".strip()
+    note = f", {vdev.note}" if vdev.note else ""
+    return f"{vdev.name}{f' ({place})' if place else ''} is {vdev.state}{note}"
