@@ -111,8 +111,11 @@ def is_quiet(counters: SmartAttributes) -> bool:
 
 def trouble_of(row: DiskRow, life_used_percent: float | None) -> Trouble | None:
     """What speaks against the disk, in one statement; None if nothing does."""
-    counters = counters_of(row) or SmartAttributes()
+    counters = counters_of(row)
     failed = has_failed(row)
+    if not failed and not row.failing and (counters is None or is_quiet(counters)):
+        return None
+    counters = counters or SmartAttributes()
     failing = [attribute for attribute in row.failing if attribute.when == "now"]
     critical, warning = _positive(counters, CRITICAL_COUNTERS), _positive(counters, WARNING_COUNTERS)
     bits = counters.critical_warning or 0

@@ -15,7 +15,7 @@ pass SMART through is blind for good.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from findings.kinds import Kind
 from findings.model import Look, Severity
@@ -33,6 +33,42 @@ _ANY = Limit(trigger=0, clear=0, provenance="built-in: any count above 0")
 _OWN_LIMIT = "the disk's own operating limit"
 
 
+@runtime_checkable
+class _KnowsSpecial(Protocol):
+    """Thresholds that know which resources have limits of their own."""
+
+    def is_special(self, resource: InventoryRow) -> bool:
+        """Whether something beside its type decides the limits of this resource."""
+        ...
+
+
+class _Limits(NamedTuple):
+    """What holds for one disk. `*_below`: less than it is fine without a closer look (-1: always look closer)."""
+
+    wear: Limit | None
+    heat: Limit | None
+    wear_below: float
+    heat_below: float
+
+
+class _Fine(NamedTuple):
+    """Ids of the disks of one page that are fine, by what was judged."""
+
+    sound: list[str]
+    unworn: list[str]
+    cool: list[str]
+
+
+class _Case(NamedTuple):
+    """One row, the disk it means, and what holds for it."""
+
+    page: EvidencePage[Page]
+    row: DiskRow
+    resource: InventoryRow
+    limits: _Limits
+    used: float | None  # rated endurance, percent
+
+
 class SmartDetector:
     """smart_failure, disk_wear, and high_temperature of disks."""
 
@@ -42,6 +78,9 @@ class SmartDetector:
         self._thresholds = context.thresholds
         self._inventory = context.inventory
         self._notes = notes
+        # Disks of one type share their limits, where the thresholds can say which ones do not.
+        self._is_special = context.thresholds.is_special if isinstance(context.thresholds, _KnowsSpecial) else None
+        self._plain: dict[tuple[str, str], _Limits] = {}
 
     def read(self, page: EvidencePage[Page]) -> None:
         """Judges the disks of one page."""
@@ -58,58 +97,71 @@ class SmartDetector:
         """Nothing is kept: every row is judged as it comes."""
 
     def _judge(self, page: EvidencePage[Page], rows: Sequence[DiskRow], host: str) -> None:
+        # Nearly all disks of a large estate are well: they cost a few reads of fields and one append.
         known = self._inventory.rows
         sweep = page.origin is Origin.PATROL
-        sound: list[str] = []
-        unworn: list[str] = []
-        cool: list[str] = []
+        well: list[str] = []
+        fine = _Fine([], [], [])
         for row in rows:
-            resource = known.get(row.id) if isinstance(row.id, str) else None
-            if resource is None:
-                resource = self._resource(row, host)
+            resource = (known.get(row.id) if isinstance(row.id, str) else None) or self._resource(row, host)
+            limits = self._limits_of(resource, row.type or "")
             used = row.life_used_percent
             if used is None:
                 used = _life_used(row)
-            # Most disks are well: they are let through on a few reads of fields.
-            counters = row.attributes or row.smart_attributes or row.smartAttributes
-            if row.health == "PASSED" and not row.failing and (counters is None or is_quiet(counters)) and _one(row):
-                if row.smart_complete:
-                    sound.append(resource.id)
-                elif sweep:
-                    self._notes.blind(Kind.SMART_FAILURE, resource.id, "not all of its counters were read")
-            elif self._is_sound(page, row, resource, used):
-                sound.append(resource.id)
-            if used is not None:
-                if self._is_unworn(page, row, resource, used):
-                    unworn.append(resource.id)
-            elif sweep:
-                self._no_wear(row, resource, unworn)
-            if self._is_cool(page, row, resource):
-                cool.append(resource.id)
-        self._notes.clear(page, Kind.SMART_FAILURE, sound)
-        self._notes.clear(page, Kind.DISK_WEAR, unworn)
-        self._notes.clear(page, Kind.HIGH_TEMPERATURE, cool)
+            # A model's look at a sound disk neither files nor clears anything.
+            if (row.smart_complete or not sweep) and _is_well_at_a_glance(row, limits, used):
+                well.append(resource.id)
+            else:
+                self._look_closely(_Case(page, row, resource, limits, used), fine)
+        if sweep:
+            self._notes.clear(page, Kind.SMART_FAILURE, well + fine.sound)
+            self._notes.clear(page, Kind.DISK_WEAR, well + fine.unworn)
+            self._notes.clear(page, Kind.HIGH_TEMPERATURE, well + fine.cool)
+
+    def _look_closely(self, case: _Case, fine: _Fine) -> None:
+        if self._is_sound(case):
+            fine.sound.append(case.resource.id)
+        if self._is_unworn(case):
+            fine.unworn.append(case.resource.id)
+        if self._is_cool(case):
+            fine.cool.append(case.resource.id)
+
+    def _limits_of(self, resource: InventoryRow, disk_type: str) -> _Limits:
+        if self._is_special is None or self._is_special(resource):
+            return self._ask(resource, disk_type)
+        key = (resource.type, disk_type)
+        limits = self._plain.get(key)
+        if limits is None:
+            limits = self._plain[key] = self._ask(resource, disk_type)
+        return limits
+
+    def _ask(self, resource: InventoryRow, disk_type: str) -> _Limits:
+        wear = self._thresholds.limit(resource, Limited.DISK_WEAR, disk_type=disk_type)
+        heat = self._thresholds.limit(resource, Limited.DISK_TEMPERATURE, disk_type=disk_type)
+        return _Limits(wear, heat, wear.clear if wear else -1, min(heat.clear, HOTTEST_CELSIUS) if heat else -1)
 
     def _resource(self, row: DiskRow, host: str) -> InventoryRow:
         """The disk that a row means: by its id, serial number, WWN or place; else as the row names it."""
         host = row.node or host
         device = device_of(row)
         given = "" if row.id is None else str(row.id)
-        serial, place = serial_of(row), f"{host}/{device}" if host and device else ""
-        minted = find_disk_id(row, host)
-        for name in (given, minted, serial, row.wwn, place):
-            found = self._inventory.find(name) if name else None
-            if found is not None and (name == given or found.type == "disk"):
-                return found
+        minted = find_disk_id(row, host) if self._inventory or not given else None
+        if self._inventory:
+            place = f"{host}/{device}" if host and device else ""
+            for name in (given, serial_of(row), row.wwn, place, minted):
+                found = self._inventory.find(name) if name else None
+                if found is not None and (name == given or found.type == "disk"):
+                    return found
         named = device or row.model or given or "disk"
         if given or minted:
             return InventoryRow(id=given or minted or "", type="disk", name=named)
         # Nothing tells this disk from others of its host: then it is the host that has a bad disk.
         return self._inventory.resolve(host or named, resource_type="node" if host else "disk")
 
-    def _is_sound(self, page: EvidencePage[Page], row: DiskRow, resource: InventoryRow, used: float | None) -> bool:
+    def _is_sound(self, case: _Case) -> bool:
         """Whether the disk is clear of failure; says what it is where it is not."""
-        trouble = trouble_of(row, used)
+        page, row, resource = case.page, case.row, case.resource
+        trouble = trouble_of(row, case.used)
         if trouble is not None:
             self._notes.signal(
                 page,
@@ -131,67 +183,66 @@ class SmartDetector:
             self._notes.blind(Kind.SMART_FAILURE, resource.id, row.reasons[0] if row.reasons else without)
         return False
 
-    def _is_unworn(self, page: EvidencePage[Page], row: DiskRow, resource: InventoryRow, used: float) -> bool:
-        limit = self._thresholds.limit(resource, Limited.DISK_WEAR, disk_type=row.type or "")
+    def _is_unworn(self, case: _Case) -> bool:
+        limit, used = case.limits.wear, case.used
         if limit is None:
             return False
+        if used is None:
+            return self._has_no_wear(case)
         look = limit.look(used)
         if look is Look.PRESENT:
-            self._notes.signal(
-                page,
-                Kind.DISK_WEAR,
-                resource,
-                limit.severity(used),
-                f"{used:g} % of the rated endurance is used (limit {limit.trigger:g} %)",
-                row=row,
-                value=used,
-                limit=limit,
-            )
+            summary = f"{used:g} % of the rated endurance is used (limit {limit.trigger:g} %)"
+            self._signal(case, Kind.DISK_WEAR, limit.severity(used), summary, used, limit)
         elif look is Look.HELD:
-            self._notes.held(Kind.DISK_WEAR, resource.id)
+            self._notes.held(Kind.DISK_WEAR, case.resource.id)
         return look is Look.CLEAR
 
-    def _no_wear(self, row: DiskRow, resource: InventoryRow, unworn: list[str]) -> None:
-        """A disk that spins cannot wear out this way; of another one that was read, it is simply not known."""
-        if _spins(row):
-            unworn.append(resource.id)
-        else:
-            self._notes.blind(Kind.DISK_WEAR, resource.id, "the disk does not tell its wear")
+    def _has_no_wear(self, case: _Case) -> bool:
+        """A disk that spins cannot wear out this way; of another one it is simply not known."""
+        if _spins(case.row):
+            return True
+        if case.page.origin is Origin.PATROL:
+            self._notes.blind(Kind.DISK_WEAR, case.resource.id, "the disk does not tell its wear")
+        return False
 
-    def _is_cool(self, page: EvidencePage[Page], row: DiskRow, resource: InventoryRow) -> bool:
-        celsius = row.temperature
-        if celsius is None or not 0 < celsius <= HOTTEST_CELSIUS:
-            if page.origin is Origin.PATROL:
-                self._notes.blind(Kind.HIGH_TEMPERATURE, resource.id, "no temperature was read")
-            return False
-        limit = self._thresholds.limit(resource, Limited.DISK_TEMPERATURE, disk_type=row.type or "")
+    def _is_cool(self, case: _Case) -> bool:
+        limit, celsius, own = case.limits.heat, case.row.temperature, case.row.temperature_limit
         if limit is None:
             return False
+        if celsius is None or not 0 < celsius <= HOTTEST_CELSIUS:
+            if case.page.origin is Origin.PATROL:
+                self._notes.blind(Kind.HIGH_TEMPERATURE, case.resource.id, "no temperature was read")
+            return False
         look, severity = limit.look(celsius), limit.severity(celsius)
-        own = row.temperature_limit
         if look is not Look.PRESENT and own is not None and 0 < own < celsius:
             # Whatever an operator tolerates, a disk beyond what it was made for is too hot.
             look, severity = Look.PRESENT, Severity.WARNING
             limit = Limit(trigger=own, clear=own, provenance=_OWN_LIMIT)
         if look is Look.PRESENT:
-            self._notes.signal(
-                page,
-                Kind.HIGH_TEMPERATURE,
-                resource,
-                severity,
-                f"Disk is at {celsius:g} °C (limit {limit.trigger:g} °C)",
-                row=row,
-                value=celsius,
-                limit=limit,
-            )
+            summary = f"Disk is at {celsius:g} °C (limit {limit.trigger:g} °C)"
+            self._signal(case, Kind.HIGH_TEMPERATURE, severity, summary, celsius, limit)
         elif look is Look.HELD:
-            self._notes.held(Kind.HIGH_TEMPERATURE, resource.id)
+            self._notes.held(Kind.HIGH_TEMPERATURE, case.resource.id)
         return look is Look.CLEAR
 
+    def _signal(self, case: _Case, kind: Kind, severity: Severity, summary: str, value: float, limit: Limit) -> None:
+        self._notes.signal(case.page, kind, case.resource, severity, summary, row=case.row, value=value, limit=limit)
 
-def _one(row: DiskRow) -> bool:
-    """Whether the counters came in one spelling only, so that looking at it is looking at all of them."""
-    return (row.attributes is None) + (row.smart_attributes is None) + (row.smartAttributes is None) >= 2
+
+def _is_well_at_a_glance(row: DiskRow, limits: _Limits, used: float | None) -> bool:
+    """Whether nothing about a disk needs a closer look: the way of nearly every row."""
+    celsius, own = row.temperature, row.temperature_limit
+    counters = row.smart_attributes or row.attributes
+    return (
+        row.health == "PASSED"
+        and celsius is not None
+        and 0 < celsius < limits.heat_below
+        and (own is None or celsius <= own)
+        and (used < limits.wear_below if used is not None else limits.wear is not None and _spins(row))
+        and not row.failing
+        and (counters is None or (is_quiet(counters) and (row.attributes is None or row.smart_attributes is None)))
+        and row.smartAttributes is None
+    )
 
 
 def _spins(row: DiskRow) -> bool:
