@@ -6,8 +6,8 @@ from importlib import import_module
 
 import typer
 
-from patrol.cli.display import drop_output, note
 from patrol.cli.exit_codes import CommandError, ExitCode
+from patrol.cli.output import drop_output, note
 
 COMMANDS = {
     "run": "Looks at everything once and says what is wrong.",

@@ -10,8 +10,9 @@ from pydantic import BaseModel, SecretStr
 
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
-from patrol.cli.display import cell, console, table, write, write_json
+from patrol.cli.display import cell, console, table
 from patrol.cli.options import JsonOption
+from patrol.cli.output import write, write_json
 from patrol.settings.durations import say
 from patrol.settings.load import LoadedSettings, Origin, OriginKind
 from patrol.settings.sample import sample_text

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from patrol.cli.display import note
 from patrol.cli.exit_codes import CommandError
+from patrol.cli.output import note
 from patrol.settings.load import LoadedSettings, load_settings
 from patrol.settings.problems import SettingsProblemError
 

@@ -1,22 +1,20 @@
 """`patrol detect`: the checks alone, over recorded tool calls. No database, no network, no settings file."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, cast
 
 import msgspec
 import typer
 
 from patrol.cli.app import COMMANDS
-from patrol.cli.display import cell, console, note, table, write_json_lines
 from patrol.cli.exit_codes import CommandError
-from patrol.cli.issues import of_signal, print_issues
 from patrol.cli.options import JsonOption
-from patrol.estate.faults import EstateDocumentError
-from patrol.estate.sources.snapshot import SnapshotReadError, load_inventory
+from patrol.cli.output import note, write_json_lines
 from signals.alert_settings import AlertSettings, AlertSettingsError, load_alert_settings
 from signals.detect import detect
 from signals.evidence import InventoryOutput
@@ -60,7 +58,8 @@ def detect_in_recording(
         looks = map(_look_line, detection.examined) if examined else ()
         write_json_lines([*map(msgspec.json.encode, detection.signals), *looks])
     else:
-        _print(detection, with_looks=examined)
+        # On demand: rich costs 40 ms of start, and pipes ask for JSON.
+        import_module("patrol.cli.detection").print_detection(detection, with_looks=examined)
 
 
 def _alert_settings(path: Path | None) -> AlertSettings | None:
@@ -71,10 +70,11 @@ def _alert_settings(path: Path | None) -> AlertSettings | None:
 
 
 def _inventory(path: Path | None) -> InventoryOutput | None:
-    try:
-        return load_inventory(path) if path is not None else None
-    except (SnapshotReadError, EstateDocumentError) as error:
-        raise CommandError(f"{path}: {error}") from error
+    if path is None:
+        return None
+    # On demand: reading estate documents costs 40 ms of start, and most recordings carry their own inventory.
+    read = cast("Callable[[Path], InventoryOutput]", import_module("patrol.cli.inventory").read_inventory)
+    return read(path)
 
 
 def _instant(text: str) -> datetime:
@@ -136,18 +136,3 @@ def _tell(detection: Detection, calls: int, *, has_alerts: bool) -> None:
 
 def _look_line(look: ExaminedLook) -> bytes:
     return msgspec.json.encode(look._asdict())
-
-
-def _print(detection: Detection, *, with_looks: bool) -> None:
-    output = console()
-    if detection.signals:
-        print_issues(output, [of_signal(signal) for signal in detection.signals])
-    else:
-        output.print(f"No signals. Looks: {len(detection.examined)}.")
-    if not with_looks:
-        return
-    looks = table(("Look", "Kind", "Resource", "Subject", "Reason"))
-    for look in detection.examined:
-        looks.add_row(look.look, look.kind, cell(look.resource_id), cell(look.subject), cell(look.reason))
-    output.print()
-    output.print(looks)

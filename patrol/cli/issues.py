@@ -9,7 +9,8 @@ from rich.text import Text
 
 from findings.kinds import KINDS, Kind
 from findings.model import Finding
-from patrol.cli.display import cell, number, severity_cell, table, visible
+from patrol.cli.display import cell, number, severity_cell, table
+from patrol.cli.output import visible
 from signals.model import Signal
 
 _UNITS = {
@@ -106,3 +107,11 @@ def _table(issues: Sequence[Issue]) -> Table:
             cell(issue.limit_source or "-"),
         )
     return made
+
+
+def print_facts(output: Console, facts: Sequence[tuple[str, str]]) -> None:
+    """Names and values, one a line."""
+    rows = Table.grid(padding=(0, 2, 0, 0))
+    for name, value in facts:
+        rows.add_row(Text(name, style="bold"), cell(value))
+    output.print(rows)

@@ -7,7 +7,8 @@ import msgspec
 import typer
 
 from patrol.cli.app import COMMANDS
-from patrol.cli.display import write_json
+from patrol.cli.output import write_json
+from patrol.cli.run_document import run_schema
 from patrol.estate.schema import estate_schema
 from patrol.settings.model import Settings
 from signals.alert_settings import AlertSettings
@@ -27,13 +28,15 @@ def tool_calls_schema() -> dict[str, Any]:
     """One line of a file of recorded tool calls."""
     made = msgspec.json.schema(ToolCall, schema_hook=_anything)
     # An output struct where a run holds it in memory; in a file, what was recorded of it.
-    made["$defs"]["ToolCall"]["properties"]["output"] = {"type": ["object", "string", "null"]}
+    properties = made["$defs"]["ToolCall"]["properties"]
+    properties["id"] = {"type": ["string", "integer"]}
+    properties["output"] = {"type": ["object", "string", "null"]}
     return made
 
 
 def _anything(kind: type) -> dict[str, Any]:
     if kind is object:
-        return {}
+        return {"description": "Any JSON value."}
     raise NotImplementedError
 
 
@@ -52,6 +55,7 @@ SCHEMAS: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "tool-calls": (tool_calls_schema, "One line of recorded tool calls, as `patrol detect` reads them."),
     "alerts": (alerts_schema, "The alert settings file."),
     "config": (config_schema, "The settings file."),
+    "run": (run_schema, "What `patrol run --json` prints."),
 }
 
 

@@ -4,8 +4,8 @@ from importlib.metadata import version
 
 import typer
 
-from patrol.cli.display import write, write_json
 from patrol.cli.options import JsonOption
+from patrol.cli.output import write, write_json
 
 
 def register(app: typer.Typer) -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from patrol.cli.display import cell, instant, number, severity_cell, table, visible, write_json, write_json_lines
+from patrol.cli.display import cell, instant, number, severity_cell, table
+from patrol.cli.output import visible, write_json, write_json_lines
 
 
 @pytest.mark.parametrize(

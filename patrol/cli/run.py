@@ -1,0 +1,136 @@
+"""`patrol run`: one pass in the foreground. Builds what a run needs, tells its progress, shows its report."""
+
+import secrets
+import time
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from findings.model import Finding, Severity
+from patrol.cli.app import COMMANDS
+from patrol.cli.configuration import ConfigOption, load
+from patrol.cli.display import console
+from patrol.cli.exit_codes import CommandError, ExitCode, exit_code
+from patrol.cli.options import JsonOption, StorageOption
+from patrol.cli.output import write_json
+from patrol.cli.progress import told_progress
+from patrol.cli.records import opened
+from patrol.cli.report import print_report
+from patrol.cli.run_document import investigations, run_document
+from patrol.cli.sources import configured_sources, snapshot_sources
+from patrol.database import Database
+from patrol.run import Patrol, RunReport, RunRequest, ScopeError
+from patrol.run.record_model import RunStatus
+from patrol.run.request import Progress
+from patrol.run.store import RunInProgressError
+from patrol.settings.load import LoadedSettings
+from patrol.settings.model import Settings
+from signals.alert_settings import AlertSettingsError
+
+IN_MEMORY = "sqlite://"
+_FAILED = frozenset({RunStatus.ERROR, RunStatus.TIMED_OUT, RunStatus.CRASHED, RunStatus.CANCELLED})
+_WAIT_SECONDS = 1.0
+_SNAPSHOT_TIMEOUT_SECONDS = 120.0
+
+
+class FailOn(StrEnum):
+    """Which findings make the command fail."""
+
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("run", help=COMMANDS["run"])(run_once)
+
+
+def run_once(
+    *,
+    config_file: ConfigOption = None,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option("--snapshot", metavar="FILE", help="Look at an estate document instead; - is standard input."),
+    ] = None,
+    storage: StorageOption = "",
+    scope: Annotated[
+        list[str] | None, typer.Option("--scope", metavar="NAME", help="Only this resource; may be given again.")
+    ] = None,
+    alert: Annotated[str, typer.Option("--alert", metavar="ID", help="The alert that this run is about.")] = "",
+    alert_type: Annotated[str, typer.Option("--alert-type", metavar="TYPE", help="Its type.")] = "",
+    no_model: Annotated[bool, typer.Option("--no-model", help="Use no model, whatever the settings say.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run that is under way.")] = False,
+    fail_on: Annotated[
+        FailOn | None, typer.Option("--fail-on", help="End with code 3 if there is a finding as bad as this.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """One pass: progress on standard error, then what is wrong, by which limit, and what could not be seen."""
+    loaded = load(config_file)
+    settings = _without_model(loaded.settings) if no_model else loaded.settings
+    request = RunRequest(scope=tuple(scope or ()), alert_id=alert, alert_type=alert_type)
+    with opened(_url(loaded, storage, snapshot)) as database, told_progress() as progress:
+        report = _run(request, database, settings, snapshot, progress, wait=wait)
+    said = investigations(settings.patrol.autonomy, settings.model.name)
+    if as_json:
+        write_json(msgspec.to_builtins(run_document(report, said)))
+    else:
+        print_report(console(), report, said)
+    raise typer.Exit(_code(report, fail_on))
+
+
+def _url(loaded: LoadedSettings, storage: str, snapshot: Path | None) -> str:
+    """A document describes some estate, not this house's: its run leaves no records unless it is told where."""
+    return storage or (IN_MEMORY if snapshot is not None else loaded.database_url)
+
+
+def _without_model(settings: Settings) -> Settings:
+    return settings.model_copy(update={"model": settings.model.model_copy(update={"name": ""})})
+
+
+def _run(
+    request: RunRequest,
+    database: Database,
+    settings: Settings,
+    snapshot: Path | None,
+    progress: Progress,
+    *,
+    wait: bool,
+) -> RunReport:
+    sources = (
+        configured_sources(settings) if snapshot is None else snapshot_sources([snapshot], _SNAPSHOT_TIMEOUT_SECONDS)
+    )
+    patrol = Patrol(database=database, settings=settings, sources=sources, clock=_now, ids=_new_id, progress=progress)
+    while True:
+        try:
+            return patrol.run(request)
+        except (ScopeError, AlertSettingsError) as error:
+            raise CommandError(str(error)) from error
+        except RunInProgressError as error:
+            if not wait:
+                raise CommandError(f"{error}; --wait waits for it", ExitCode.FAILED) from error
+            time.sleep(_WAIT_SECONDS)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _new_id() -> str:
+    return secrets.token_hex(8)
+
+
+def _code(report: RunReport, fail_on: FailOn | None) -> ExitCode:
+    return exit_code(
+        failed=report.run.status in _FAILED,
+        limit_met=fail_on is not None and any(_is_as_bad(finding, fail_on) for finding in report.findings),
+        incomplete=not report.run.complete,
+    )
+
+
+def _is_as_bad(finding: Finding, fail_on: FailOn) -> bool:
+    return finding.severity.rank >= Severity(fail_on).rank

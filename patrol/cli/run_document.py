@@ -1,0 +1,100 @@
+"""The document that `patrol run --json` prints: the structs that make it are its schema."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from findings.investigation import Autonomy
+from findings.model import Finding, Gap, Look
+from patrol.run.record_model import ModelState, RunRecord, RunStatus, RunType
+from patrol.run.request import RunReport
+from signals.model import Problem, Signal
+
+
+class RunView(msgspec.Struct, kw_only=True):
+    """One run as others see it. Counts are null while it has not ended; instants are UTC."""
+
+    id: str
+    type: RunType
+    trigger: str
+    status: RunStatus
+    status_text: str
+    complete: bool
+    model: ModelState
+    investigations: str
+    started_at: datetime
+    completed_at: datetime | None
+    resources_checked: int | None
+    new_findings: int | None
+    existing_findings: int | None
+    regressed_findings: int | None
+    resolved_findings: int | None
+    scope: tuple[str, ...]
+    alert_settings: str
+    error: str
+
+
+class RunDocument(msgspec.Struct, kw_only=True):
+    """A run with what it saw. `looks`: how many conditions gave each answer; `resources`: how many of each type."""
+
+    run: RunView
+    findings: list[Finding]
+    signals: list[Signal]
+    gaps: list[Gap]
+    problems: list[Problem]
+    checks_off: list[str]
+    looks: dict[Look, int]
+    resources: dict[str, int]
+    notes: list[str]
+
+
+def investigations(autonomy: Autonomy, model: str) -> str:
+    """Whether findings are looked into, and if not, why."""
+    if autonomy is Autonomy.MONITOR:
+        return "off (autonomy=monitor)"
+    return f"on (autonomy={autonomy})" if model else "off (no model)"
+
+
+def run_view(run: RunRecord, *, status_text: str = "", investigations: str = "") -> RunView:
+    """A run for the document."""
+    return RunView(
+        id=run.id,
+        type=run.type,
+        trigger=run.trigger_reason,
+        status=run.status,
+        status_text=status_text,
+        complete=run.complete,
+        model=run.model_state,
+        investigations=investigations,
+        started_at=run.started_at,
+        completed_at=run.completed_at,
+        resources_checked=run.resources_checked,
+        new_findings=run.new_findings,
+        existing_findings=run.existing_findings,
+        regressed_findings=run.regressed_findings,
+        resolved_findings=run.resolved_findings,
+        scope=run.scope,
+        alert_settings=run.alert_settings_source,
+        error=run.error_summary,
+    )
+
+
+def run_document(report: RunReport, investigations: str) -> RunDocument:
+    """The whole report."""
+    return RunDocument(
+        run=run_view(report.run, status_text=report.status_text, investigations=investigations),
+        findings=list(report.findings),
+        signals=list(report.signals),
+        gaps=list(report.gaps),
+        problems=list(report.problems),
+        checks_off=list(report.checks_off),
+        looks=dict(report.looks),
+        resources=dict(report.resources),
+        notes=list(report.notes),
+    )
+
+
+def run_schema() -> dict[str, Any]:
+    """Its JSON Schema."""
+    return msgspec.json.schema(RunDocument)

@@ -1,0 +1,140 @@
+"""`patrol runs`: what earlier runs looked at and concluded."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from patrol.cli.app import COMMANDS
+from patrol.cli.configuration import ConfigOption, load
+from patrol.cli.display import cell, console, instant, table
+from patrol.cli.exit_codes import CommandError, ExitCode
+from patrol.cli.gaps import print_gaps
+from patrol.cli.issues import print_facts
+from patrol.cli.options import JsonOption, StorageOption
+from patrol.cli.output import write_json
+from patrol.cli.records import ORG, records
+from patrol.cli.run_document import run_view
+from patrol.run.record_model import RunRecord, ToolCallRecord
+from patrol.run.store import RunStore
+
+runs = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group."""
+    app.add_typer(runs, name="runs", help=COMMANDS["runs"])
+
+
+@runs.command("list")
+def list_runs(
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many, the newest first.")] = 20,
+    config_file: ConfigOption = None,
+    storage: StorageOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Lists runs, the newest first."""
+    loaded = load(config_file)
+    with records(loaded, storage) as database:
+        found = RunStore(database, ORG).list_runs(limit)
+    if as_json:
+        write_json({"runs": [msgspec.to_builtins(run_view(run)) for run in found]})
+    else:
+        _print_list(console(), found)
+
+
+@runs.command("show")
+def show_run(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The id, or its beginning.")],
+    tool_calls: Annotated[bool, typer.Option("--tool-calls", help="Also what was read, call by call.")] = False,
+    config_file: ConfigOption = None,
+    storage: StorageOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Shows one run with what it could not look at."""
+    loaded = load(config_file)
+    with records(loaded, storage) as database:
+        store = RunStore(database, ORG)
+        run = store.find(run_id) or _by_beginning(store, run_id)
+        calls = store.tool_calls(run.id) if tool_calls else []
+    if as_json:
+        document = {
+            "run": msgspec.to_builtins(run_view(run)),
+            "gaps": msgspec.to_builtins(run.gaps),
+            "checks_off": list(run.checks_off),
+        }
+        if tool_calls:
+            document["tool_calls"] = msgspec.to_builtins(calls)
+        write_json(document)
+    else:
+        _print_one(console(), run, calls)
+
+
+_LOOKED_THROUGH = 10_000
+
+
+def _by_beginning(store: RunStore, beginning: str) -> RunRecord:
+    found = [run for run in store.list_runs(_LOOKED_THROUGH) if run.id.startswith(beginning)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise CommandError(f"no run has the id {beginning}; `patrol runs list` shows them", ExitCode.FAILED)
+    raise CommandError(f"{len(found)} runs have ids that begin with {beginning}; write more of it")
+
+
+def _print_list(output: Console, found: Sequence[RunRecord]) -> None:
+    if not found:
+        output.print("No runs.")
+        return
+    made = table(
+        ("Started", "Status", "Complete", "Checked", "New", "Known", "Back", "Resolved", "Gaps", "Model", "Id")
+    )
+    for run in found:
+        counts = (
+            run.resources_checked,
+            run.new_findings,
+            run.existing_findings,
+            run.regressed_findings,
+            run.resolved_findings,
+        )
+        made.add_row(
+            instant(run.started_at),
+            run.status,
+            "yes" if run.complete else "no",
+            *("-" if count is None else str(count) for count in counts),
+            str(len(run.gaps)),
+            run.model_state,
+            cell(run.id),
+        )
+    output.print(made)
+
+
+def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord]) -> None:
+    print_facts(
+        output,
+        (
+            ("Run", run.id),
+            ("Status", run.status),
+            ("Complete", "yes" if run.complete else "no, something was lost from sight"),
+            ("Trigger", run.trigger_reason),
+            ("Model", run.model_state),
+            ("Started", instant(run.started_at)),
+            ("Ended", instant(run.completed_at)),
+            ("Limits from", run.alert_settings_source or "built in"),
+            ("Scope", ", ".join(run.scope) or "everything"),
+            ("Error", run.error_summary or "none"),
+        ),
+    )
+    output.print()
+    print_gaps(output, run.gaps)
+    for why in run.checks_off:
+        output.print(cell(f"Check off: {why}"))
+    if calls:
+        output.print()
+        made = table(("Tool", "Input", "By", "Answer"), cut=("Tool", "By"))
+        for call in calls:
+            answer = f"{call.output_bytes} bytes" if call.success else "failed"
+            made.add_row(cell(call.tool_name), cell(call.input), cell(call.origin), answer)
+        output.print(made)

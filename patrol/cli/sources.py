@@ -1,0 +1,36 @@
+"""From settings to sources."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from patrol.estate.sources.local.source import LocalSource
+from patrol.estate.sources.model import Source
+from patrol.estate.sources.snapshot import SnapshotSource
+from patrol.run.collect import BoundedSource
+from patrol.settings.model import Settings
+from patrol.settings.sources import LocalSource as LocalSettings
+from patrol.settings.sources import SourceSettings
+
+SNAPSHOT_NAME = "snapshot"
+
+
+def configured_sources(settings: Settings) -> list[BoundedSource]:
+    """The sources of the settings, ready to collect."""
+    return [
+        BoundedSource(source=_source(each), timeout_seconds=each.timeout.total_seconds()) for each in settings.sources
+    ]
+
+
+def snapshot_sources(files: Sequence[Path], timeout_seconds: float) -> list[BoundedSource]:
+    """Documents in place of the configured sources; "-" is standard input."""
+    names = [SNAPSHOT_NAME if len(files) == 1 else f"{SNAPSHOT_NAME}-{number}" for number in range(1, len(files) + 1)]
+    return [
+        BoundedSource(source=SnapshotSource(name, str(file)), timeout_seconds=timeout_seconds)
+        for name, file in zip(names, files, strict=True)
+    ]
+
+
+def _source(settings: SourceSettings) -> Source:
+    if isinstance(settings, LocalSettings):
+        return LocalSource(settings.name)
+    return SnapshotSource(settings.name, settings.file)

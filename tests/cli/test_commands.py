@@ -1,0 +1,227 @@
+"""Commands as a user types them: what they print where, and how they end."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from patrol.__main__ import main
+from patrol.cli.app import COMMANDS
+from patrol.cli.exit_codes import ExitCode, exit_code
+from patrol.settings.schema import known_keys
+
+PATROL = [sys.executable, "-m", "patrol"]
+
+
+@pytest.fixture(autouse=True)
+def own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("PATROL_CONFIG", "CREDENTIALS_DIRECTORY", "STATE_DIRECTORY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.chdir(tmp_path)
+
+
+Answer = tuple[int, str, str]
+
+
+@pytest.fixture
+def patrol(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    def run(*arguments: str) -> Answer:
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_the_first_exit_code_that_holds_is_the_one() -> None:
+    assert exit_code(failed=True, limit_met=True, incomplete=True) is ExitCode.FAILED
+    assert exit_code(limit_met=True, incomplete=True) is ExitCode.LIMIT_MET
+    assert exit_code(incomplete=True) is ExitCode.INCOMPLETE
+    assert exit_code() is ExitCode.OK
+
+
+@pytest.mark.parametrize("argument", ["version", "--version"])
+def test_the_version_is_the_package_s(patrol: Callable[..., Answer], argument: str) -> None:
+    assert patrol(argument) == (0, f"patrol {version('patrold')}\n", "")
+
+
+def test_the_version_as_json(patrol: Callable[..., Answer]) -> None:
+    code, out, _ = patrol("version", "--json")
+    assert (code, json.loads(out)) == (0, {"version": version("patrold")})
+
+
+def test_help_names_every_command(patrol: Callable[..., Answer]) -> None:
+    code, out, _ = patrol("--help")
+    assert code == 0
+    assert all(f"\n  {name} " in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "version"])
+def test_every_command_explains_itself(patrol: Callable[..., Answer], command: str) -> None:
+    code, out, _ = patrol(command, "--help")
+    assert code == 0
+    assert f"patrol {command}" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("confg",), "Did you mean 'config'?"),
+        (("config", "show", "--nope"), "No such option: --nope"),
+        (("detect",), "Missing option"),
+        (("schema", "nope"), "No such command"),
+        (("findings", "list", "--state", "odd"), "Invalid value"),
+        (("--nope",), "No such option"),
+    ],
+)
+def test_wrong_arguments_end_with_two(patrol: Callable[..., Answer], arguments: tuple[str, ...], said: str) -> None:
+    code, out, err = patrol(*arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+# --- config -------------------------------------------------------------------------------------------------------
+
+
+def test_config_show_gives_every_key_with_its_origin(
+    patrol: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('[patrol]\nbackup_stale = "24h"\n', encoding="utf-8")
+    monkeypatch.setenv("PATROL_SAMPLING__SECONDS", "30")
+    code, out, _ = patrol("config", "show", "--config", str(file), "--json")
+    settings = json.loads(out)["settings"]
+    assert code == 0
+    assert set(known_keys()) <= set(settings)
+    assert settings["patrol.backup_stale"] == {"value": "24h", "origin": "file", "place": str(file)}
+    assert settings["sampling.seconds"] == {"value": 30, "origin": "environment", "place": "PATROL_SAMPLING__SECONDS"}
+    assert settings["patrol.interval"] == {"value": "1h", "origin": "default", "place": ""}
+
+
+def test_config_show_is_readable_too(patrol: Callable[..., Answer]) -> None:
+    code, out, err = patrol("config", "show")
+    assert (code, err) == (0, "")
+    assert "no file, built-in values" in out
+    assert any(line.split() == ["patrol.interval", "1h", "default"] for line in out.splitlines())
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",)])
+def test_no_secret_is_ever_shown(
+    patrol: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("PATROL_MODEL__API_KEY", "sk-secret")
+    monkeypatch.setenv("PATROL_STORAGE__URL", "postgresql://patrol:hush@db.lan/patrol?password=hush")
+    _, out, err = patrol("config", "show", *arguments)
+    assert "sk-secret" not in out + err
+    assert "hush" not in out + err
+    assert "postgresql://patrol:********@db.lan/patrol" in out
+
+
+def test_config_validate_tells_all_mistakes_and_ends_with_two(patrol: Callable[..., Answer], tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('x = 1\n[patrol]\nintervall = "1h"\n', encoding="utf-8")
+    code, out, err = patrol("config", "validate", str(file))
+    assert (code, out) == (2, "")
+    assert f"patrol: {file}: x: unknown key" in err
+    assert f"patrol: {file}: patrol.intervall: unknown key; nearest known key: patrol.interval" in err
+    file.write_text("", encoding="utf-8")
+    assert patrol("config", "validate", str(file)) == (0, f"{file}: no mistakes\n", "")
+
+
+def test_a_mistake_in_the_settings_is_shown_and_not_obeyed(patrol: Callable[..., Answer], tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('["\\u001b[31mred"]\n', encoding="utf-8")
+    _, _, err = patrol("config", "validate", str(file))
+    assert "\x1b" not in err
+    assert r"\x1b[31mred" in err
+
+
+# --- schema --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["estate", "tool-calls", "alerts", "config", "run"])
+def test_every_schema_is_one_document_of_the_2020_dialect(patrol: Callable[..., Answer], name: str) -> None:
+    code, out, err = patrol("schema", name)
+    document = json.loads(out)
+    assert (code, err) == (0, "")
+    assert document["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+def test_the_schema_of_a_tool_call_names_what_it_needs(patrol: Callable[..., Answer]) -> None:
+    document = json.loads(patrol("schema", "tool-calls")[1])
+    call = document["$defs"]["ToolCall"]
+    assert call["required"] == ["id", "tool_name"]
+    assert call["properties"]["output"] == {"type": ["object", "string", "null"]}
+
+
+# --- records --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command", [("findings", "list"), ("runs", "list"), ("findings", "show", "x"), ("runs", "show", "x")]
+)
+def test_without_any_run_there_are_no_records_and_none_are_made(
+    patrol: Callable[..., Answer], tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    code, out, err = patrol(*command)
+    assert (code, out) == (1, "")
+    assert "does not exist yet: `patrol run` makes it" in err
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("command", ["findings", "runs"])
+def test_an_empty_database_has_no_records_and_is_named_on_standard_error(
+    patrol: Callable[..., Answer], tmp_path: Path, command: str
+) -> None:
+    storage = f"sqlite:///{tmp_path}/records.db"
+    (tmp_path / "records.db").touch()
+    code, out, err = patrol(command, "list", "--storage", storage)
+    assert (code, out) == (0, f"No {command}.\n")
+    assert f"{tmp_path}/records.db" in err
+    code, out, _ = patrol(command, "list", "--storage", storage, "--json")
+    assert (code, json.loads(out)) == (0, {command: []})
+    code, out, err = patrol(command, "show", "x", "--storage", storage)
+    assert (code, out) == (1, "")
+    assert "x" in err
+
+
+def test_a_damaged_database_ends_with_two_and_the_remedy(patrol: Callable[..., Answer], tmp_path: Path) -> None:
+    (tmp_path / "records.db").write_bytes(b"no database at all" * 100)
+    code, _, err = patrol("findings", "list", "--storage", f"sqlite:///{tmp_path}/records.db")
+    assert code == 2
+    assert "mv " in err
+
+
+def test_a_url_of_no_database_ends_with_two_and_repeats_no_password(patrol: Callable[..., Answer]) -> None:
+    code, _, err = patrol("findings", "list", "--storage", "mysql://a:hush@b/c")
+    assert code == 2
+    assert "hush" not in err
+
+
+# --- as a process ---------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as closed:
+        for arguments in (["config", "sample"], ["config", "show"], ["config", "show", "--json"]):
+            done = subprocess.run([*PATROL, *arguments], stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+            assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_terminal_without_unicode_gets_codes_instead_of_a_crash(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('[alerts]\nfile = "/srv/größe.json"\n', encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    arguments = [*PATROL, "config", "show", "--config", str(file)]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert r"gr\xf6\xdfe" in done.stdout
