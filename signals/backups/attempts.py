@@ -1,0 +1,246 @@
+"""Guests and jobs whose newest finished backup attempt failed.
+
+    {"complete": true, "tasks": [{"id": "UPID:pve1:0009F1:1B0F00:67BE0001:vzdump:101:root@pam:", "vmid": 101,
+     "resource_id": "vm:lab:101", "node": "pve1", "instance": "lab", "type": "vzdump", "status": "job errors",
+     "start_time": "2026-02-26T01:00:00Z", "end_time": "2026-02-26T01:10:00Z"}]}
+
+A failure stands until the same guest or job succeeds later, however old it is. At one and the same instant a
+success wins: a good backup of that instant exists, in whatever order the two are listed. An attempt whose time
+cannot be placed is never the newest: it counts only where its guest has no success at all.
+
+A job without a guest belongs to its node; its id, or its sort of work, is the subject.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar, cast
+
+from findings.kinds import Kind
+from findings.model import ResourceId, Severity
+from signals.backups.history import Attempt, History, JobHistory, Ledger
+from signals.backups.outcome import GOOD, Outcome, outcome_of, read_job_log, task_outcome
+from signals.backups.owners import GUEST_WORDS, Claim, Owners, read_vmid
+from signals.backups.upid import Upid, read_upid
+from signals.detector import Context, EvidencePage, Notes, Sweep, cut
+from signals.evidence import BackupsOutput, BackupTaskRow, BackupTasksOutput, InventoryRow, Page, Time
+from signals.model import Origin
+from signals.times import NEVER, SKEW, unusable_because, usable_time, usable_times
+from signals.wording import moment_text, quoted
+
+_GUEST_WORK = frozenset({"vzdump", "backup", "vm", "qemu", "lxc", "ct"})
+_OTHER_WORK = ("qm", "vz", "ha", "srv", "apt", "vnc", "spice", "term", "img")
+"""Beginnings of the names of Proxmox tasks that are no backups (`qmstart`, `vzshutdown`, `aptupdate`)."""
+
+_SCOPE_FILTERS = frozenset({"instance", "cluster", "resource_id", "guest_id", "vm_id"})
+"""Filters that narrow a list to some guests, but show every attempt of those."""
+
+_LONGEST_SUBJECT = 100
+
+
+class FailedBackupDetector:
+    """backup_failed of guests, and of jobs that are no guest's, from their attempts."""
+
+    reads: ClassVar[tuple[type[Page], ...]] = (BackupTasksOutput, BackupsOutput)
+
+    def __init__(self, context: Context, notes: Notes) -> None:
+        self._notes = notes
+        self._inventory = context.inventory
+        self._latest = context.now + SKEW
+        self._owners = Owners(context.inventory)
+        self._ledgers: dict[tuple[Sweep, Origin], Ledger] = {}
+        self._jobs: dict[tuple[ResourceId, str], JobHistory] = {}
+        self._is_ok: dict[str | None, bool] = {}
+        self._excluded: set[ResourceId] = set()  # guests that must not be called clear
+
+    def read(self, page: EvidencePage[Page]) -> None:
+        """Notes the attempts of one page."""
+        output = page.output
+        ledger = self._ledgers.setdefault((page.sweep, page.origin), Ledger(page))
+        if isinstance(output, BackupTasksOutput):
+            self._note_rows(page, ledger, "tasks", output.tasks)
+        elif isinstance(output, BackupsOutput):
+            self._note_rows(page, ledger, "recent_tasks", output.recent_tasks)
+
+    def finish(self) -> None:
+        """States the failures that stand, and clears what succeeded since."""
+        histories = self._settle()
+        for guest, history in histories.items():
+            failure = history.failure()
+            if failure is not None:
+                self._excluded.add(guest)
+                self._state(failure, self._inventory.rows.get(guest) or _foreign_guest(guest, failure.row))
+            elif history.is_unsure():
+                self._blind(guest, "when a failed attempt ended cannot be told")
+        for job in self._jobs.values():
+            self._judge_job(job)
+        for ledger in self._ledgers.values():
+            self._clear(ledger, histories)
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def _note_rows(self, page: EvidencePage[Page], ledger: Ledger, field: str, rows: Sequence[BackupTaskRow]) -> None:
+        """The loop over all attempts: a plain success costs a few look-ups, all else goes the long way."""
+        times = usable_times([row.end_time or row.start_time for row in rows], page.output.zone, self._latest)
+        good, known, is_ok = ledger.good, ledger.good.get, self._is_ok
+        for number, (row, at) in enumerate(zip(rows, times, strict=True)):
+            if at is not None and not row.error and not row.log:
+                words = row.exitstatus or row.status
+                if words not in is_ok:
+                    is_ok[words] = outcome_of(words) is Outcome.OK
+                if is_ok[words] and (row.type in _GUEST_WORK if row.type else row.id is None):
+                    claim = row.resource_id or _vmid_claim(row)
+                    if claim is not None:
+                        if at > known(claim, NEVER):
+                            good[claim] = at
+                        continue
+            self._consider(page, ledger, f"{field}[{number}]", row)
+
+    def _consider(self, page: EvidencePage[Page], ledger: Ledger, place: str, row: BackupTaskRow) -> None:
+        """One attempt, with everything it may say: its task's identity, its log, a job without a guest."""
+        upid = read_upid(row.id)
+        work = (row.type or (upid.work if upid else "")).lower()
+        if work.startswith(_OTHER_WORK) and work != "vzdump":
+            return
+        vmid = read_vmid(row.vmid) or (upid.vmid if upid else None)
+        if vmid is None and row.resource_id in self._inventory.rows:
+            vmid = self._inventory.rows[row.resource_id].vmid
+        named = read_job_log(row.log)
+        outcome = task_outcome(row, work, vmid, named)
+        attempt = Attempt(self._ended_at(page, place, row, outcome), row, page, place)
+        of_guest = bool(row.resource_id) or vmid is not None
+        for other, said in named.items():
+            if other != vmid and (said is Outcome.FAILED or not of_guest):
+                ledger.note((other, row.instance, row.node, None, None, None), said, attempt)
+        if of_guest:
+            claim: Claim = row.resource_id or (vmid, row.instance, row.node, None, None, row.type)
+            ledger.note(claim, outcome, attempt)
+        else:
+            self._note_job(row, upid, work, outcome, attempt)
+
+    def _ended_at(self, page: EvidencePage[Page], place: str, row: BackupTaskRow, outcome: Outcome) -> datetime | None:
+        """When an attempt ended, else when it began; None if neither can be placed: it never counts as now."""
+        zone = page.output.zone
+        times: tuple[Time, Time] = (row.end_time, row.start_time)
+        for value in times:
+            at = usable_time(value, zone, self._latest)
+            if at is not None:
+                return at
+        if outcome in GOOD or outcome is Outcome.FAILED:
+            reason = " and ".join(dict.fromkeys(unusable_because(value, zone, self._latest) for value in times))
+            self._notes.problem(page.call_id, place, f"when this attempt ended cannot be told: {reason}")
+        return None
+
+    def _note_job(self, row: BackupTaskRow, upid: Upid | None, work: str, outcome: Outcome, attempt: Attempt) -> None:
+        node = row.node or (upid.node if upid else None)
+        subject = (upid.job if upid else "") or work
+        if not (node or row.instance):
+            # Nothing tells whose job this was, so no other attempt can be its later success.
+            if outcome is not Outcome.FAILED:
+                return
+            subject = str(row.id or "") or work
+        place = self._owners.find_place(node, row.instance)
+        subject = cut(quoted(subject), _LONGEST_SUBJECT)
+        job = self._jobs.get((place.id, subject))
+        if job is None:
+            job = self._jobs[place.id, subject] = JobHistory(place, subject)
+        job.note(outcome, attempt)
+
+    # --- judging -------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> dict[ResourceId, History]:
+        """Turns claims into guests. Gives the guests of whom there is more to say than a good backup."""
+        ledgers = list(self._ledgers.values())
+        for ledger in ledgers:
+            self._owners.learn(ledger.claims())
+        histories: dict[ResourceId, History] = {}
+        for ledger in ledgers:
+            for claim in [each for each in ledger.good if each not in self._inventory.rows]:
+                at = ledger.good.pop(claim)
+                guests = self._owners.find(claim)
+                if len(guests) == 1:
+                    ledger.good[guests[0]] = max(at, ledger.good.get(guests[0], NEVER))
+            for claim, other in ledger.others.items():
+                guests = self._owners.find(claim)
+                if len(guests) == 1:
+                    histories.setdefault(guests[0], History()).add(other)
+                elif guests and other.any_failure() is not None:
+                    self._note_ambiguous(guests, other)
+        for guest, history in histories.items():
+            history.good = max(history.good, *(ledger.good.get(guest, NEVER) for ledger in ledgers))
+        return histories
+
+    def _note_ambiguous(self, guests: tuple[ResourceId, ...], history: History) -> None:
+        names = ", ".join(sorted(guests))
+        attempt = history.any_failure()
+        if attempt is not None:
+            reason = f"ambiguous: a failed backup belongs to one of {names}, it is not told to which"
+            self._notes.problem(attempt.page.call_id, attempt.place, reason)
+            for guest in guests:
+                self._blind(guest, reason)
+
+    def _blind(self, guest: ResourceId, reason: str) -> None:
+        self._excluded.add(guest)
+        self._notes.blind(Kind.BACKUP_FAILED, guest, reason)
+
+    def _judge_job(self, job: JobHistory) -> None:
+        failure = job.failure()
+        if failure is not None:
+            self._state(failure, job.place, job.subject)
+        elif job.is_unsure():
+            reason = "when a failed attempt ended cannot be told"
+            self._notes.blind(Kind.BACKUP_FAILED, job.place.id, reason, job.subject)
+        elif job.page is not None and _shows_all_attempts(job.page):
+            self._notes.clear_subject(job.page, Kind.BACKUP_FAILED, job.place.id, job.subject)
+
+    def _clear(self, ledger: Ledger, histories: Mapping[ResourceId, History]) -> None:
+        """Clears guests by the success that this sweep itself shows. Other guests may be unknown: see `Inventory`."""
+        if not self._inventory.complete or not _shows_all_attempts(ledger.page):
+            return
+        good = ledger.good
+        for guest, history in histories.items():
+            failed = history.failed
+            if failed is not None and (failed.at or NEVER) > good.get(guest, NEVER):
+                self._excluded.add(guest)
+        guests = cast("Iterable[ResourceId]", good)  # settled: every claim is a guest's id by now
+        self._notes.clear(ledger.page, Kind.BACKUP_FAILED, [each for each in guests if each not in self._excluded])
+
+    def _state(self, failure: Attempt, resource: InventoryRow, subject: str = "") -> None:
+        ended = f"that ended {moment_text(failure.at)}" if failure.at is not None else "at an unknown time"
+        what = f"Backup job {subject}" if subject else "The newest backup attempt"
+        self._notes.signal(
+            failure.page,
+            Kind.BACKUP_FAILED,
+            resource,
+            Severity.WARNING,
+            f"{what} {ended} failed: {_reason(failure.row, resource.vmid)}",
+            row=failure.row,
+            subject=subject,
+        )
+
+
+def _vmid_claim(row: BackupTaskRow) -> Claim | None:
+    """What a task without a canonical id says of its guest; None where it names no guest."""
+    return None if read_vmid(row.vmid) is None else (row.vmid, row.instance, row.node, None, None, row.type)
+
+
+def _shows_all_attempts(page: EvidencePage[Page]) -> bool:
+    """Whether a sweep shows every attempt of the guests it shows: a list of successes alone clears nothing."""
+    names = {name for name, _value in page.sweep.filters}
+    return isinstance(page.output, BackupTasksOutput) and names <= _SCOPE_FILTERS
+
+
+def _reason(row: BackupTaskRow, vmid: int | None) -> str:
+    """The words in which the task tells its failure, the most particular first."""
+    own = (line for line in row.log if f"Backup of VM {vmid} failed" in line)
+    return quoted(next(own, "") or row.error or row.exitstatus or row.status or "") or "no reason is told"
+
+
+def _foreign_guest(guest: ResourceId, row: BackupTaskRow) -> InventoryRow:
+    """A guest that no inventory explains, named as its task names it."""
+    return InventoryRow(
+        id=guest,
+        name=row.vm_name or "",
+        type=GUEST_WORDS.get(row.type or "", ""),
+        vmid=read_vmid(guest.rpartition(":")[2]),
+        instance=row.instance or "",
+    )

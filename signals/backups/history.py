@@ -1,0 +1,107 @@
+"""The finished attempts of guests and jobs, and which of them decides."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from signals.backups.outcome import GOOD, Outcome
+from signals.backups.owners import Claim
+from signals.detector import EvidencePage
+from signals.evidence import BackupTaskRow, InventoryRow, Page
+from signals.times import NEVER
+
+
+class Attempt(NamedTuple):
+    """A finished attempt and where it was read. `at` None: its time cannot be placed."""
+
+    at: datetime | None
+    row: BackupTaskRow
+    page: EvidencePage[Page]
+    place: str  # "tasks[3]"
+
+
+class History:
+    """What is known of one guest or job: its newest success and its newest failure."""
+
+    __slots__ = ("failed", "good", "undated_failed", "undated_good")
+
+    def __init__(self) -> None:
+        self.good: datetime = NEVER
+        self.failed: Attempt | None = None
+        self.undated_good = False
+        self.undated_failed: Attempt | None = None
+
+    def note(self, outcome: Outcome, attempt: Attempt) -> None:
+        """Adds an attempt; one that has not ended, or does not say how, changes nothing."""
+        if outcome in GOOD:
+            if attempt.at is None:
+                self.undated_good = True
+            elif attempt.at > self.good:
+                self.good = attempt.at
+        elif outcome is Outcome.FAILED:
+            if attempt.at is None:
+                self.undated_failed = self.undated_failed or attempt
+            elif self.failed is None or attempt.at > (self.failed.at or NEVER):
+                self.failed = attempt
+
+    def add(self, other: "History") -> None:
+        """Adds the attempts of another history of the same guest."""
+        self.good = max(self.good, other.good)
+        self.undated_good = self.undated_good or other.undated_good
+        for attempt in (other.failed, other.undated_failed):
+            if attempt is not None:
+                self.note(Outcome.FAILED, attempt)
+
+    def any_failure(self) -> Attempt | None:
+        """A failure, whether or not it stands."""
+        return self.failed or self.undated_failed
+
+    def failure(self) -> Attempt | None:
+        """The failure that stands: no success at its instant or later."""
+        if self.failed is not None:
+            return self.failed if (self.failed.at or NEVER) > self.good else None
+        return None if self.good != NEVER or self.undated_good else self.undated_failed
+
+    def is_unsure(self) -> bool:
+        """Whether a failure that cannot be placed may be newer than the success that seems to end all."""
+        return self.undated_failed is not None and self.failure() is None
+
+
+class Ledger:
+    """The attempts of guests that one sweep shows, by claim; after settling by guest."""
+
+    def __init__(self, page: EvidencePage[Page]) -> None:
+        self.page = page
+        self.good: dict[Claim, datetime] = {}
+        self.others: dict[Claim, History] = {}  # failures, and successes whose time cannot be placed
+
+    def note(self, claim: Claim, outcome: Outcome, attempt: Attempt) -> None:
+        """Adds an attempt of a guest."""
+        if outcome in GOOD and attempt.at is not None:
+            if attempt.at > self.good.get(claim, NEVER):
+                self.good[claim] = attempt.at
+        elif outcome in GOOD or outcome is Outcome.FAILED:
+            self.others.setdefault(claim, History()).note(outcome, attempt)
+
+    def claims(self) -> Iterator[Claim]:
+        """Whose attempts these are."""
+        yield from self.good
+        yield from self.others
+
+
+class JobHistory(History):
+    """The attempts of a job on a node or server. `page`: where its newest success was read."""
+
+    __slots__ = ("page", "place", "subject")
+
+    def __init__(self, place: InventoryRow, subject: str) -> None:
+        super().__init__()
+        self.place = place
+        self.subject = subject
+        self.page: EvidencePage[Page] | None = None
+
+    def note(self, outcome: Outcome, attempt: Attempt) -> None:
+        before = self.good
+        super().note(outcome, attempt)
+        if self.good != before:
+            self.page = attempt.page
