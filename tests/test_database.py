@@ -26,6 +26,7 @@ from patrol.database import (
     owner_refusal,
     upgrade,
 )
+from patrol.database.errors import translated
 from patrol.database.place import parse_url, shown
 from patrol.database.schema import MIGRATIONS, all_tables
 from patrol.database.transactions import make_engine
@@ -476,6 +477,31 @@ def test_closing_twice_is_allowed(opened):
     database = opened()
     database.close()
     database.close()
+
+
+def sqlite_error(code: int) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("as SQLite says it")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected", "remedy"),
+    [
+        (sqlite_error(sqlite3.SQLITE_BUSY_SNAPSHOT), DatabaseBusyError, "try again"),
+        (sqlite_error(sqlite3.SQLITE_CORRUPT_INDEX), DatabaseCorruptError, "move it aside"),
+        (sqlite_error(sqlite3.SQLITE_FULL), DatabasePlaceError, "Make room"),
+        (sqlite_error(sqlite3.SQLITE_IOERR_FSYNC), DatabasePlaceError, "dmesg"),
+        (sqlite_error(sqlite3.SQLITE_READONLY_DBMOVED), DatabasePlaceError, "writable"),
+        (sqlite_error(sqlite3.SQLITE_ERROR), None, ""),
+        (ConflictError(""), DatabasePlaceError, "Check that it runs"),
+        (ConflictError("42P01"), None, ""),
+    ],
+)
+def test_errors_of_the_driver_are_told_apart_by_their_code(cause, expected, remedy):
+    error = translated(sa.exc.OperationalError("SELECT 1", {}, cause), "/var/lib/patrol/patrol.db")
+    assert type(error) is (expected or type(None))
+    assert error is None or ("/var/lib/patrol/patrol.db" in str(error) and remedy in str(error))
 
 
 def test_every_refusal_is_a_storage_error():

@@ -5,7 +5,7 @@ Foreign errors are translated here, and only here; the cause is kept.
 
 import sqlite3
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 
 class StorageError(Exception):
@@ -68,7 +68,8 @@ def translated(error: DBAPIError, place: str) -> StorageError | None:
     if isinstance(cause, sqlite3.Error):
         # Code of 8 bits; the higher bits say more of the same.
         return _of_sqlite(getattr(cause, "sqlite_errorcode", 0) & 0xFF, place)
-    if error.connection_invalidated:
+    # A server that cannot be reached gives no state of its own.
+    if error.connection_invalidated or (isinstance(error, OperationalError) and not getattr(cause, "sqlstate", None)):
         return DatabasePlaceError(
             place, "the server cannot be reached", "Check that it runs and [storage] url is right"
         )

@@ -5,7 +5,7 @@ from functools import cache
 from importlib import import_module
 from typing import cast
 
-from sqlalchemy import ColumnElement, Table
+from sqlalchemy import Table
 from sqlalchemy.dialects import sqlite
 
 
@@ -23,13 +23,10 @@ def insert_unless_there(dialect: str, table: Table) -> sqlite.Insert:
 
 
 @cache
-def insert_or_replace(
-    dialect: str, table: Table, columns: Sequence[str], where: ColumnElement[bool] | None = None
-) -> sqlite.Insert:
-    """An insert that sets these columns of a row with the same primary key, if `where` holds for that row."""
+def insert_or_replace(dialect: str, table: Table, columns: Sequence[str]) -> sqlite.Insert:
+    """An insert that sets these columns of a row with the same primary key."""
     insert = _insert(dialect, table)
     return insert.on_conflict_do_update(
         index_elements=list(table.primary_key.columns),
         set_={name: insert.excluded[name] for name in columns},
-        where=where,
     )

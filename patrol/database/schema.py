@@ -100,7 +100,7 @@ def _revision(connection: Connection, place: str) -> str | None:
     names = set(sa.inspect(connection).get_table_names())
     if not names:
         return None
-    if not _OURS <= names:
+    if not names >= _OURS:
         raise ForeignSchemaError(
             place, f"it holds tables of another program ({', '.join(sorted(names)[:3])})", "Set another [storage] url"
         )

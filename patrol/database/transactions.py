@@ -102,7 +102,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A read-only transaction on one snapshot. Keep it short: a long one lets the log of a file grow.
+        """A read-only transaction, on SQLite on one snapshot. Keep it short: a long one lets the log of a file grow.
 
         Raises StorageError.
         """

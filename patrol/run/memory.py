@@ -29,7 +29,14 @@ _LAST_READ = select(SIGHTS.c.resource_id, SIGHTS.c.last_read_at).where(
     SIGHTS.c.topic == bindparam("topic"),
     SIGHTS.c.resource_id.in_(bindparam("resource_ids", expanding=True)),
 )
-_STALE = SIGHTS.c.last_read_at <= bindparam("stale_at", type_=SIGHTS.c.last_read_at.type)
+_INSTANT = SIGHTS.c.last_read_at.type
+_FRESH = select(SIGHTS.c.resource_id).where(
+    SIGHTS.c.org_id == bindparam("org_id"),
+    SIGHTS.c.source == bindparam("source"),
+    SIGHTS.c.topic == bindparam("topic"),
+    SIGHTS.c.last_read_at > bindparam("since", type_=_INSTANT),
+    SIGHTS.c.last_read_at <= bindparam("until", type_=_INSTANT),  # one in the future is mended
+)
 _decode_counts = msgspec.json.Decoder(dict[str, float]).decode
 
 
@@ -65,11 +72,8 @@ class RunMemory:
     def last_read(self, readings: Iterable[ReadingKey]) -> dict[ReadingKey, datetime]:
         """When each of these was last read, up to `SIGHT_STEP` too early; what was never read is missing."""
         found: dict[ReadingKey, datetime] = {}
-        wanted: dict[tuple[str, Topic], set[ResourceId]] = {}
-        for source, topic, resource_id in readings:
-            wanted.setdefault((source, topic), set()).add(resource_id)
-        for (source, topic), resource_ids in wanted.items():
-            remaining = iter(sorted(resource_ids))
+        for (source, topic), resource_ids in _by_topic(readings).items():
+            remaining = iter(resource_ids)
             while chunk := list(islice(remaining, _AT_ONCE)):
                 values = {"org_id": self._org_id, "source": source, "topic": str(topic), "resource_ids": chunk}
                 for resource_id, read_at in self._connection.execute(_LAST_READ, values):
@@ -78,20 +82,13 @@ class RunMemory:
 
     def note_read(self, readings: Iterable[ReadingKey], at: datetime) -> None:
         """Notes that these were read. Times younger than `SIGHT_STEP` are left as they are."""
-        rows = [
-            {
-                "org_id": self._org_id,
-                "source": storable(source),
-                "topic": str(topic),
-                "resource_id": storable(resource_id),
-                "last_read_at": at,
-                "stale_at": at - SIGHT_STEP,
-            }
-            for source, topic, resource_id in readings
-        ]
-        if rows:
-            statement = insert_or_replace(self._connection.dialect.name, SIGHTS, ("last_read_at",), _STALE)
-            self._connection.execute(statement, rows)
+        for (source, topic), resource_ids in _by_topic(readings).items():
+            place = {"org_id": self._org_id, "source": storable(source), "topic": str(topic)}
+            fresh = set(self._connection.execute(_FRESH, {**place, "since": at - SIGHT_STEP, "until": at}).scalars())
+            rows = [{**place, "resource_id": each, "last_read_at": at} for each in resource_ids if each not in fresh]
+            if rows:
+                statement = insert_or_replace(self._connection.dialect.name, SIGHTS, ("last_read_at",))
+                self._connection.execute(statement, rows)
 
     def alert_settings(self) -> AlertSettingsMemory | None:
         """The last alert settings that could be read; None if there never were any."""
@@ -110,3 +107,10 @@ class RunMemory:
         row = {"org_id": self._org_id, "text": storable(text), "sha256": sha256, "stored_at": now}
         self._connection.execute(statement, row)
         return AlertSettingsMemory(text=storable(text), sha256=sha256, stored_at=now)
+
+
+def _by_topic(readings: Iterable[ReadingKey]) -> dict[tuple[str, Topic], list[ResourceId]]:
+    by_topic: dict[tuple[str, Topic], dict[ResourceId, None]] = {}
+    for source, topic, resource_id in readings:
+        by_topic.setdefault((source, topic), {})[storable(resource_id)] = None
+    return {place: list(resource_ids) for place, resource_ids in by_topic.items()}

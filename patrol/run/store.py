@@ -59,7 +59,7 @@ class RunStore:
         self._check_org(run)
         with self._database.write() as connection:
             for other in self._running(connection):
-                if other.lease_expires_at is None or other.lease_expires_at > run.started_at:
+                if not _lease_is_over(other, run.started_at):
                     raise RunInProgressError(other)
             connection.execute(RUNS.insert(), run_row(run))
 
@@ -150,7 +150,7 @@ class RunStore:
                     error_summary="the process ended before the run did; its tool calls up to then are kept",
                 )
                 for run in self._running(connection)
-                if run.lease_expires_at is None or run.lease_expires_at <= now
+                if _lease_is_over(run, now)
             ]
             for run in crashed:
                 self.finish(connection, run)
@@ -205,3 +205,8 @@ class RunStore:
     def _check_org(self, run: RunRecord) -> None:
         if run.org_id != self._org_id:
             raise ValueError(f"the run {run.id} does not belong to {self._org_id}")
+
+
+def _lease_is_over(run: RunRecord, at: datetime) -> bool:
+    """Also of a run that never had one: nobody can tell that it is alive."""
+    return run.lease_expires_at is None or run.lease_expires_at <= at

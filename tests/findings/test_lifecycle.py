@@ -171,6 +171,11 @@ def test_nothing_wakes_a_suppressed_finding(state):
     assert set(result.outcomes.values()) == {Outcome.SILENCED}
 
 
+def test_an_acknowledgement_stays_while_a_finding_is_kept_quiet():
+    quiet = finding(suppressed=True, acknowledged_at=NOW)
+    assert only(step(by_key(quiet), observation(severity=Severity.CRITICAL))).acknowledged_at == NOW
+
+
 def test_a_snooze_ends_at_its_time():
     snoozed = finding(snoozed_until=LATER)
     assert snoozed.is_silenced(LATER - timedelta(microseconds=1))

@@ -1,0 +1,29 @@
+import pytest
+
+from findings.kinds import KINDS, Kind, Nature
+from findings.model import Category
+
+
+def test_every_kind_has_its_record():
+    assert set(KINDS) == set(Kind)
+    assert all(record.kind is kind for kind, record in KINDS.items())
+
+
+def test_a_guest_that_does_not_answer_is_a_matter_of_reliability():
+    assert KINDS[Kind.GUEST_UNREACHABLE].category is Category.RELIABILITY
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_only_a_disk_has_to_be_seen_well_twice(kind):
+    assert KINDS[kind].clears_after == (2 if kind is Kind.SMART_FAILURE else 1)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_failed_backup_is_an_event_and_everything_else_can_be_looked_at_again(kind):
+    assert (KINDS[kind].nature is Nature.EVENT) is (kind is Kind.BACKUP_FAILED)
+
+
+def test_damage_and_what_may_pass_are_different_counters():
+    for record in KINDS.values():
+        assert record.sticky_facts.isdisjoint(record.transient_facts)
+        assert record.grows or not (record.sticky_facts | record.transient_facts)
