@@ -348,8 +348,8 @@ def _grew(finding: Finding, observation: Observation) -> bool:
     if record is None or not record.grows:
         return False
     before = finding.acknowledged_facts if finding.acknowledged_at is not None else finding.facts
-    # A count seen for the first time is not growth: an earlier look may just not have read it.
-    return any(name in before and count > before[name] for name, count in observation.facts.items())
+    # Facts name what is above zero. A count that was merely not read before wakes once too often; better than never.
+    return any(count > before.get(name, 0) for name, count in observation.facts.items())
 
 
 def _believed(observation: Observation, finding: Finding | None) -> Severity:

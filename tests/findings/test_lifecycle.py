@@ -218,9 +218,12 @@ def test_growth_after_an_acknowledgement_counts_from_what_was_acknowledged():
     assert only(step(known, smart(6, severity=Severity.WARNING))).acknowledged_at is None
 
 
-def test_a_count_read_for_the_first_time_is_not_growth():
-    known = by_key(disk(facts={}))
-    assert step(known, smart(3, severity=Severity.WARNING)).transitions == ()
+def test_a_counter_that_appears_is_growth():
+    known = by_key(
+        disk(facts={"reallocated_sectors": 5}, acknowledged_at=NOW, acknowledged_facts={"reallocated_sectors": 5})
+    )
+    worse = observation(Kind.SMART_FAILURE, facts={"reallocated_sectors": 5, "udma_crc_errors": 1})
+    assert only(step(known, worse)).acknowledged_at is None
 
 
 def test_a_higher_severity_ends_an_acknowledgement_and_the_same_one_does_not():
