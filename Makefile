@@ -56,6 +56,6 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Patrol needs Python 3.11 or newer: install it, or name it with PYTHON=..." >&2; exit 1; }
 	@test -x $(BIN)/python || { echo "Making $(VENV) and installing what requirements.lock names ..." >&2; $(PYTHON) -m venv $(VENV) || \
 		{ echo "Making $(VENV) failed. On Debian: apt install python3-venv" >&2; exit 1; }; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Annotated, cast
+from typing import IO, Annotated, TypeVar, cast
 
 import msgspec
 import typer
@@ -18,12 +18,16 @@ from patrol.cli.output import note, write_json_lines
 from signals.alert_settings import AlertSettings, AlertSettingsError, load_alert_settings
 from signals.detect import detect
 from signals.evidence import InventoryOutput
-from signals.model import Detection, ExaminedLook, ToolCall
+from signals.history import history_call, parse_sample
+from signals.model import Detection, ExaminedLook
 from signals.thresholds import AlertThresholds
 from signals.transcript import parse_tool_call
 
 STDIN = "-"
 _MOST_BAD_LINES_TOLD = 20
+_SAMPLE_HINT = (
+    'a line looks like {"resource_id": "vm:lab:101", "metric": "cpu", "at": "2026-03-01T12:00:00Z", "value": 41.5}'
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -41,6 +45,9 @@ def detect_in_recording(
     inventory: Annotated[
         Path | None, typer.Option("--inventory", metavar="FILE", help="Estate document: which id means which resource.")
     ] = None,
+    history: Annotated[
+        str, typer.Option("--history", metavar="FILE", help="Samples of the time before, one JSON a line.")
+    ] = "",
     now: Annotated[str, typer.Option("--now", metavar="ISO", help="The time to judge by; without: now.")] = "",
     examined: Annotated[bool, typer.Option("--examined", help="Also say what was looked at.")] = False,
     as_json: JsonOption = False,
@@ -49,11 +56,13 @@ def detect_in_recording(
     settings = _alert_settings(alerts)
     at = _instant(now)
     beside = _inventory(inventory)
-    with _opened(tool_calls) as stream:
-        calls = list(_read(stream, tool_calls))
+    calls = _lines_of(tool_calls, parse_tool_call, "tool call", "`patrol schema tool-calls` says how a line looks")
+    count = len(calls)
+    if history:
+        calls.append(history_call(_lines_of(history, parse_sample, "sample", _SAMPLE_HINT), at))
     thresholds = AlertThresholds(settings, source=str(alerts or "alerts.json"))
     detection = detect(calls, thresholds, at, inventory=beside)
-    _tell(detection, len(calls), has_alerts=settings is not None)
+    _tell(detection, count, has_alerts=settings is not None)
     if as_json:
         looks = map(_look_line, detection.examined) if examined else ()
         write_json_lines([*map(msgspec.json.encode, detection.signals), *looks])
@@ -100,27 +109,38 @@ def _opened(name: str) -> Iterator[IO[bytes]]:
         yield stream
 
 
-def _read(stream: Iterable[bytes], name: str) -> Iterator[ToolCall]:
+Parsed = TypeVar("Parsed")
+
+
+def _lines_of(name: str, parse: Callable[[bytes], Parsed], what: str, hint: str) -> list[Parsed]:
+    """What the lines of a file hold. One that cannot be read is told and left out; if that is each, CommandError."""
+    with _opened(name) as stream:
+        return list(_read(stream, name, parse, what, hint))
+
+
+def _read(
+    stream: Iterable[bytes], name: str, parse: Callable[[bytes], Parsed], what: str, hint: str
+) -> Iterator[Parsed]:
     read = bad = 0
     try:
         for line_number, line in enumerate(stream, 1):
             if not line.strip():
                 continue
             try:
-                call = parse_tool_call(line)
+                parsed = parse(line)
             except ValueError as error:
                 bad += 1
                 if bad <= _MOST_BAD_LINES_TOLD:
                     note(f"patrol: {name}, line {line_number} is left out: {error}")
                 continue
             read += 1
-            yield call
+            yield parsed
     except OSError as error:
         raise CommandError(f"{name} cannot be read: {error.strerror or error}") from error
     if bad > _MOST_BAD_LINES_TOLD:
         note(f"patrol: {name}: {bad} lines are left out in all")
     if bad and not read:
-        raise CommandError(f"{name} holds no tool call; `patrol schema tool-calls` says how a line looks")
+        raise CommandError(f"{name} holds no {what}; {hint}")
 
 
 def _tell(detection: Detection, calls: int, *, has_alerts: bool) -> None:

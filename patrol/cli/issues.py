@@ -66,7 +66,7 @@ def of_finding(finding: Finding) -> Issue:
         id=finding.id,
         severity=finding.severity,
         resource=finding.resource_name,
-        title=_titled(finding.title, finding.subject),
+        title=finding.title,  # it names the subject
         value=number(finding.value, unit),
         limit=number(finding.limit, unit),
         limit_source=finding.limit_source,
@@ -85,9 +85,13 @@ def print_issues(output: Console, issues: Sequence[Issue]) -> None:
     output.print()
     output.print(cell("Evidence", "bold"))
     for position, issue in enumerate(issues, 1):
-        output.print(Text(f"{position:>3}  ") + cell(issue.summary or issue.title))
+        lines = Table.grid(padding=(0, 2, 0, 0))
+        lines.add_column(width=3, justify="right")
+        lines.add_column(overflow="fold")
+        lines.add_row(str(position), cell(issue.summary or issue.title))
         if issue.evidence:
-            output.print(Text("     ") + cell(issue.evidence, "dim"))
+            lines.add_row("", cell(issue.evidence, "dim"))
+        output.print(lines)
 
 
 def _table(issues: Sequence[Issue]) -> Table:
@@ -112,6 +116,8 @@ def _table(issues: Sequence[Issue]) -> Table:
 def print_facts(output: Console, facts: Sequence[tuple[str, str]]) -> None:
     """Names and values, one a line."""
     rows = Table.grid(padding=(0, 2, 0, 0))
+    rows.add_column(no_wrap=True)
+    rows.add_column(overflow="fold")
     for name, value in facts:
         rows.add_row(Text(name, style="bold"), cell(value))
     output.print(rows)

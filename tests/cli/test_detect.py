@@ -162,3 +162,26 @@ def test_a_recording_that_is_not_there_ends_with_two(tmp_path: Path, capsys: pyt
     assert main(["detect", "--tool-calls", str(tmp_path / "none.jsonl")]) == 2
     assert "No such file" in capsys.readouterr().err
     assert main(["detect", "--tool-calls", str(tmp_path)]) == 2
+
+
+def test_samples_of_the_time_before_make_the_average_that_cpu_needs(
+    detect: Callable[..., Answer], tmp_path: Path
+) -> None:
+    history = tmp_path / "history.jsonl"
+    samples = [
+        {"resource_id": "vm:lab:101", "metric": "cpu", "at": f"2026-03-01T11:{minute}:00Z", "value": 95}
+        for minute in range(50, 60)
+    ]
+    history.write_text("".join(json.dumps(sample) + "\n" for sample in samples) + "no json\n", encoding="utf-8")
+    code, out, err = detect(FAILED_DISK, arguments=("--json", "--history", str(history)))
+    signals = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert {(signal["signal_type"], signal["resource_id"]) for signal in signals} == {
+        ("smart_failure", "disk-1"),
+        ("high_cpu", "vm:lab:101"),
+    }
+    assert "history.jsonl, line 11 is left out" in err
+    history.write_text("no json\n", encoding="utf-8")
+    code, out, err = detect(FAILED_DISK, arguments=("--json", "--history", str(history)))
+    assert (code, out) == (2, "")
+    assert "holds no sample" in err

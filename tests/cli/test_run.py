@@ -98,7 +98,7 @@ def test_the_report_says_what_is_wrong_by_which_limit_and_where_it_comes_from(
     assert out.startswith("critical: 1 resource checked")
     assert r"web[bold]\x1b[31m" in out
     assert "\x1b" not in out
-    assert "Space is running out: /srv/data" in out
+    assert "Space is running out: /srv/data  " in out
     assert "97 %" in out
     assert "built-in" in out
     assert '"mountpoint":"/srv/data"' in out
@@ -246,3 +246,12 @@ def test_doctor_ends_with_two_where_a_run_could_not_begin(patrol: Callable[..., 
     assert "PROBLEM" in out
     assert "none.json" in out
     assert "hush" not in out
+
+
+def test_evidence_is_shown_whole_on_a_narrow_terminal(
+    patrol: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    _, out, _ = patrol("run", "--snapshot", estate(tmp_path, HOST))
+    evidence = "".join(line.strip() for line in out.partition("Evidence")[2].splitlines())
+    assert '"used_bytes":970,"free_bytes":30,"usage_percent":97' in evidence
