@@ -1,0 +1,172 @@
+"""The source `snapshot`: an estate document, written by another program or by Patrol itself."""
+
+import dataclasses
+import os
+import select
+import stat
+import sys
+import time
+from pathlib import Path
+
+from findings.model import Gap, GapReason, Sight, Topic
+from patrol.estate.collect import merge_estates
+from patrol.estate.document import decode_estate, paused_garbage_collection
+from patrol.estate.faults import EstateDocumentError
+from patrol.estate.inventory import inventory_of
+from patrol.estate.model import Estate, Metric, Resource, SourceState
+from patrol.estate.sources.model import Collected, CollectRequest
+from signals.evidence import InventoryOutput
+
+STDIN = "-"
+MAX_BYTES = 1 << 30
+_CHUNK_BYTES = 1 << 20
+
+
+class SnapshotReadError(Exception):
+    """The document could not be read at all. `reason`: why, as a gap says it."""
+
+    def __init__(self, message: str, reason: GapReason) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class SnapshotSource:
+    """An estate document from a file, or from standard input (`-`).
+
+    Standard input can be read once: a second collection answers from the same document.
+    """
+
+    type = "snapshot"
+
+    def __init__(self, name: str, path: Path | str) -> None:
+        self.name = name
+        self.path = str(path)
+        self._from_stdin: bytes | None = None
+
+    def collect(self, request: CollectRequest) -> Collected:
+        """Reads the document. One that cannot be read or understood is a gap of the whole source."""
+        request.progress(f"reading {self.path}")
+        try:
+            estate = self.load(deadline_seconds=request.deadline_seconds)
+        except SnapshotReadError as error:
+            return Collected(estate=self._unread(error.reason, str(error)))
+        except EstateDocumentError as error:
+            return Collected(estate=self._unread(GapReason.UNREADABLE, str(error)))
+        return Collected(estate=estate)
+
+    def load(self, *, deadline_seconds: float | None = None) -> Estate:
+        """The estate, with canonical ids. Raises SnapshotReadError and EstateDocumentError."""
+        data = self._from_stdin
+        if data is None:
+            data = read_document(self.path, deadline_seconds=deadline_seconds)
+            if self.path == STDIN:
+                self._from_stdin = data
+        with paused_garbage_collection():
+            return merge_estates([self._owned(decode_estate(data))])
+
+    def _owned(self, estate: Estate) -> Estate:
+        """Names this source where the document names none. Topics that it does not carry were not read."""
+        if not estate.sources:
+            estate.sources = [SourceState(name=self.name, type=self.type, read=topics_of(estate))]
+        owner = estate.sources[0].name if len(estate.sources) == 1 else self.name
+        for resource in estate.resources:
+            resource.source = resource.source or owner
+        estate.gaps = [gap if gap.source else dataclasses.replace(gap, source=owner) for gap in estate.gaps]
+        return estate
+
+    def _unread(self, reason: GapReason, detail: str) -> Estate:
+        gap = Gap(
+            source=self.name,
+            topic=Topic.INVENTORY,
+            reason=reason,
+            detail=detail,
+            fix=f"patrol schema estate prints what {self.path} must look like"
+            if reason is GapReason.UNREADABLE
+            else "",
+            sight=Sight.LOST,
+        )
+        state = SourceState(name=self.name, type=self.type, connected=False, detail=detail)
+        return Estate(sources=[state], gaps=[gap])
+
+
+def load_inventory(path: Path | str) -> InventoryOutput:
+    """The inventory that an estate document describes. Raises SnapshotReadError and EstateDocumentError."""
+    return inventory_of(SnapshotSource("snapshot", path).load())
+
+
+def topics_of(estate: Estate) -> list[Topic]:
+    """What an estate carries readings of."""
+    found = {Topic.INVENTORY} if estate.resources else set()
+    for resource in estate.resources:
+        found.update(_topics_on(resource))
+    carried = (
+        (Topic.ALERTS, estate.alerts),
+        (Topic.BACKUP_TASKS, estate.backup_tasks),
+        (Topic.BACKUPS, estate.pbs_backups or estate.pve_backups or estate.backup_stores),
+    )
+    found.update(topic for topic, rows in carried if rows)
+    return [topic for topic in Topic if topic in found]
+
+
+_METRIC_TOPICS = {
+    Metric.CPU: Topic.CPU,
+    Metric.MEMORY: Topic.MEMORY,
+    Metric.SWAP: Topic.SWAP,
+    Metric.DISK: Topic.FILESYSTEMS,
+    Metric.PRESSURE_CPU: Topic.PRESSURE,
+    Metric.PRESSURE_MEMORY: Topic.PRESSURE,
+    Metric.PRESSURE_IO: Topic.PRESSURE,
+}
+
+
+def _topics_on(resource: Resource) -> set[Topic]:
+    sections = (
+        (Topic.FILESYSTEMS, resource.filesystems),
+        (Topic.UNITS, resource.units),
+        (Topic.TEMPERATURES, resource.sensors),
+        (Topic.REACHABILITY, resource.probes),
+        (Topic.SMART, resource.disk),
+        (Topic.POOLS, resource.pool),
+        (Topic.RAID, resource.raid),
+        (Topic.BTRFS, resource.pool.btrfs if resource.pool is not None else None),
+    )
+    topics = {topic for topic, section in sections if section is not None}
+    if resource.metrics:
+        topics.update(_METRIC_TOPICS[metric] for metric in resource.metrics)
+    return topics
+
+
+def read_document(path: str, *, deadline_seconds: float | None = None, max_bytes: int = MAX_BYTES) -> bytes:
+    """All bytes of a file, a pipe or standard input. Raises SnapshotReadError, also when it is too large or late."""
+    try:
+        if path == STDIN:
+            return _read_all(sys.stdin.fileno(), "standard input", deadline_seconds, max_bytes)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        reason = GapReason.NO_PERMISSION if isinstance(error, PermissionError) else GapReason.FAILED
+        raise SnapshotReadError(f"{path} cannot be read: {error.strerror or error}", reason) from error
+    except ValueError as error:  # a NUL in the name, or standard input that is closed
+        raise SnapshotReadError(f"{path!r} cannot be read: {error}", GapReason.FAILED) from error
+    try:
+        return _read_all(descriptor, path, deadline_seconds, max_bytes)
+    except OSError as error:
+        raise SnapshotReadError(f"{path} cannot be read: {error.strerror or error}", GapReason.FAILED) from error
+    finally:
+        os.close(descriptor)
+
+
+def _read_all(descriptor: int, name: str, deadline_seconds: float | None, max_bytes: int) -> bytes:
+    until = None if deadline_seconds is None else time.monotonic() + deadline_seconds
+    waits = not stat.S_ISREG(os.fstat(descriptor).st_mode)
+    chunks = bytearray()
+    while True:
+        if waits and until is not None:
+            ready, _, _ = select.select([descriptor], [], [], max(until - time.monotonic(), 0))
+            if not ready:
+                raise SnapshotReadError(f"{name} did not end within {deadline_seconds:g} s", GapReason.TIMED_OUT)
+        chunk = os.read(descriptor, _CHUNK_BYTES)
+        if not chunk:
+            return bytes(chunks)
+        chunks += chunk
+        if len(chunks) > max_bytes:
+            raise SnapshotReadError(f"{name} is larger than {max_bytes} bytes", GapReason.TOO_LARGE)

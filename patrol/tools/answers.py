@@ -1,0 +1,119 @@
+"""Outputs for readers that no detector reads: search, single resources, lists, topology, alerts."""
+
+from datetime import datetime
+
+import msgspec
+
+from signals.evidence import Page, Row
+
+
+class MatchRow(Row):
+    type: str
+    id: str
+    name: str = ""
+    status: str = ""
+    node: str = ""
+    vmid: int | None = None
+    instance: str = ""
+
+
+class SearchOutput(Page):
+    query: str = ""
+    matches: list[MatchRow] = msgspec.field(default_factory=list)
+    total: int | None = None
+
+
+class UseRow(Row):
+    """Use of one thing. `cores` for CPU, bytes as 2^30 for memory."""
+
+    percent: float | None = None
+    window_seconds: float | None = None
+    cores: int | None = None
+    used_gb: float | None = None
+    total_gb: float | None = None
+
+
+class NetworkRow(Row):
+    name: str = ""
+    addresses: list[str] = msgspec.field(default_factory=list)
+
+
+class GetOutput(Page):
+    """Everything known of one resource, without what other selectors show row by row."""
+
+    type: str = ""
+    id: str = ""
+    name: str = ""
+    status: str = ""
+    aliases: list[str] = msgspec.field(default_factory=list)
+    parent: str = ""
+    source: str = ""
+    node: str = ""
+    instance: str = ""
+    vmid: int | None = None
+    template: bool = False
+    cpu: UseRow | None = None
+    memory: UseRow | None = None
+    disk: UseRow | None = None
+    os: str = ""
+    tags: list[str] = msgspec.field(default_factory=list)
+    networks: list[NetworkRow] = msgspec.field(default_factory=list)
+    reachable: bool | None = None
+    last_backup: str | None = None
+    children: int = 0
+    first_seen: datetime | None = None
+
+
+class ListRow(Row):
+    """One resource in a list. Percentages are of now, or of the window that pulse_metrics names."""
+
+    id: str
+    name: str = ""
+    status: str = ""
+    node: str = ""
+    host: str = ""
+    instance: str = ""
+    vmid: int | None = None
+    cpu_percent: float | None = None
+    memory_percent: float | None = None
+    disk_percent: float | None = None
+    child_count: int | None = None
+
+
+class ListOutput(Page):
+    """The documented groups; `total` counts each of them after filtering."""
+
+    systems: list[ListRow] = msgspec.field(default_factory=list)
+    nodes: list[ListRow] = msgspec.field(default_factory=list)
+    vms: list[ListRow] = msgspec.field(default_factory=list)
+    containers: list[ListRow] = msgspec.field(default_factory=list)
+    app_containers: list[ListRow] = msgspec.field(default_factory=list)
+    docker_hosts: list[ListRow] = msgspec.field(default_factory=list)
+    storage_pools: list[ListRow] = msgspec.field(default_factory=list)
+    physical_disks: list[ListRow] = msgspec.field(default_factory=list)
+    raid_arrays: list[ListRow] = msgspec.field(default_factory=list)
+    backup_servers: list[ListRow] = msgspec.field(default_factory=list)
+    networks: list[ListRow] = msgspec.field(default_factory=list)
+    k8s_clusters: list[ListRow] = msgspec.field(default_factory=list)
+    k8s_nodes: list[ListRow] = msgspec.field(default_factory=list)
+    k8s_pods: list[ListRow] = msgspec.field(default_factory=list)
+    total: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class AlertRow(Row):
+    id: str
+    resource_id: str = ""
+    resource_name: str = ""
+    type: str = ""
+    severity: str = ""
+    value: float | None = None
+    threshold: float | None = None
+    start_time: datetime | None = None
+    message: str = ""
+
+
+class AlertsOutput(Page):
+    """`count`: rows of this page; `pagination.total` counts all that the filters admit."""
+
+    alerts: list[AlertRow] = msgspec.field(default_factory=list)
+    count: int | None = None

@@ -1,0 +1,147 @@
+"""What a tool is: name, arguments, selectors; and how it says that it cannot answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field
+
+from findings.model import Topic
+from patrol.tools.view import EstateView
+from signals.evidence import Page
+
+MAX_LIMIT = 5_000
+"""Rows of the largest page. Patrol's own sweep asks for these; a model is given fewer by default."""
+
+
+class ErrorCode(StrEnum):
+    """Why a tool did not answer. The words are stable."""
+
+    UNKNOWN_TOOL = "unknown_tool"
+    MISSING_SELECTOR = "missing_selector"  # the `type` or `action` argument was left out
+    UNKNOWN_SELECTOR = "unknown_selector"
+    UNKNOWN_ARGUMENT = "unknown_argument"  # no tool argument of this name, or none of this selector
+    INVALID_ARGUMENT = "invalid_argument"
+    NOT_FOUND = "not_found"  # nothing in the estate is called so
+    AMBIGUOUS = "ambiguous"  # several resources are called so; `allowed` lists their ids
+
+
+class ToolFailure(msgspec.Struct, kw_only=True):
+    """The JSON of a ToolError. `retryable`: the same call can succeed later as it stands."""
+
+    error: ErrorCode
+    message: str
+    allowed: list[str] = []
+    retryable: bool = False
+
+
+class ToolError(Exception):
+    """A call that cannot be answered: never an empty page, and never plain text.
+
+    `allowed` holds what would be right, where that can be listed. `retryable` is False for all faults of
+    the call itself: it must be changed.
+    """
+
+    def __init__(
+        self, code: ErrorCode, message: str, *, allowed: tuple[str, ...] = (), retryable: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.allowed = allowed
+        self.retryable = retryable
+
+    def as_output(self) -> ToolFailure:
+        """What the caller is shown and what is recorded."""
+        return ToolFailure(error=self.code, message=self.message, allowed=list(self.allowed), retryable=self.retryable)
+
+
+class Arguments(BaseModel):
+    """Arguments that every tool has. Unknown ones are refused by name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, str_max_length=500)
+
+    limit: int | None = Field(default=None, ge=1, le=MAX_LIMIT, description="rows of this page, at most 5000")
+    offset: int = Field(default=0, ge=0, description="rows to skip; they are counted after filtering")
+
+
+class ResourceFilters(Arguments):
+    """Filters by resource. All that are given must hold."""
+
+    resource_id: str | None = Field(default=None, description="canonical id or any alias; what lives on it is included")
+    resource_type: str | None = Field(default=None, description="for example vm, system-container, node, disk")
+    node: str | None = Field(default=None, description="name or id of a node")
+    host: str | None = Field(default=None, description="name or id of a host")
+    instance: str | None = Field(default=None, description="cluster or instance")
+    source: str | None = Field(default=None, description="configured source that reported it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """One value of a tool's `type` or `action`.
+
+    `topics`: what it shows. `rows_tell`: each row shows by itself what of it was not measured, so that a
+    topic that a source could not read at all hides nothing as long as the source's resources are listed.
+    `filters`: arguments that it obeys; any other one is refused rather than ignored.
+    """
+
+    name: str
+    description: str
+    answer: Callable[[EstateView, "Call"], Page]
+    topics: frozenset[Topic]
+    filters: frozenset[str]
+    rows_tell: bool = False
+    default_limit: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call with its arguments checked."""
+
+    selector: Selector
+    arguments: Arguments
+    limit: int
+
+    @property
+    def offset(self) -> int:
+        """Rows to skip."""
+        return self.arguments.offset
+
+    def text(self, name: str) -> str:
+        """A text argument, "" where it was not given or where this tool has none of this name."""
+        value = getattr(self.arguments, name, None)
+        return value if isinstance(value, str) else ""
+
+    def number(self, name: str) -> float | None:
+        """A number argument, None where it was not given."""
+        value = getattr(self.arguments, name, None)
+        return value if isinstance(value, (int, float)) else None
+
+    def filters(self) -> tuple[tuple[str, object], ...]:
+        """The filters that were given, as a key for what they select."""
+        given = self.arguments.model_dump(exclude_none=True, exclude={"limit", "offset"})
+        return tuple(sorted((name, value) for name, value in given.items() if name in self.selector.filters))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A read tool. `selector_argument`: the argument that chooses what is read (`type` or `action`)."""
+
+    name: str
+    description: str
+    selector_argument: str
+    arguments: type[Arguments]
+    selectors: Mapping[str, Selector]
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is told about a tool. `input_schema`: JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    input_schema: dict[str, object]
+
+
+BY_RESOURCE = frozenset({"resource_id", "resource_type", "node", "host", "instance", "source"})
+"""The filters of every selector whose rows belong to a resource."""

@@ -1,0 +1,183 @@
+"""Whose backup a row is about: the one guest that its ids, instance, namespace and comment leave, or nobody.
+
+A VMID is unique inside one instance (cluster) only, and the node is no part of it: guests migrate. A backup
+server stores groups by VMID, so that two clusters need a namespace each, or notes that name the guest's node.
+What is still open then is ambiguous, and counts for none of them.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from patrol.estate.identity import GUESTS, HOSTS
+from patrol.estate.model import Resource, ResourceType
+from patrol.tools.view import EstateView
+from signals.evidence import BackupTaskRow, Id, PbsBackupRow, PveBackupRow
+
+_KINDS = {
+    "vm": ResourceType.VM,
+    "qemu": ResourceType.VM,
+    "ct": ResourceType.SYSTEM_CONTAINER,
+    "lxc": ResourceType.SYSTEM_CONTAINER,
+}
+_VMID = re.compile(r"(?:(?P<kind>vm|ct|qemu|lxc)/)?(?P<vmid>[1-9]\d{0,9})\Z", re.ASCII | re.IGNORECASE)
+_WORD = re.compile(r"[^\s,;/()\[\]|]+")
+
+GuestRow = BackupTaskRow | PbsBackupRow | PveBackupRow
+
+
+class Owner(NamedTuple):
+    """The guest of a row, or the guests that it may be of (`candidates`), or neither: it is gone, or no guest's."""
+
+    guest: Resource | None
+    candidates: tuple[Resource, ...] = ()
+
+
+_NOBODY = Owner(None)
+
+
+class BackupOwners:
+    """Finds the guest of each row of backups and attempts. Equal claims are worked out once."""
+
+    def __init__(self, view: EstateView) -> None:
+        self._view = view
+        self._by_vmid: dict[int, list[Resource]] = {}
+        for kind in (ResourceType.VM, ResourceType.SYSTEM_CONTAINER):
+            for guest in view.by_type[kind]:
+                if guest.vmid is not None:
+                    self._by_vmid.setdefault(guest.vmid, []).append(guest)
+        self._instances = {guest.instance for guests in self._by_vmid.values() for guest in guests} - {""}
+        self._labels = {_fold(name) for name in self._instances}
+        self._nodes: dict[str, list[Resource]] = {}
+        for kind in HOSTS:
+            for host in view.by_type[kind]:
+                self._nodes.setdefault(_fold(host.name), []).append(host)
+                self._labels.add(_fold(host.name))
+        self._labels.discard("")
+        self._known: dict[tuple[object, ...], Owner] = {}
+
+    def of(self, row: GuestRow) -> Owner:
+        """The owner of one row. A canonical id that the row carries already decides."""
+        if row.resource_id:
+            named = self._view.names.find(row.resource_id)
+            return Owner(named) if named is not None and named.type in GUESTS else _NOBODY
+        claim = self._claim(row)
+        owner = self._known.get(claim)
+        if owner is None:
+            owner = self._known[claim] = self._decide(row)
+        return owner
+
+    @staticmethod
+    def _claim(row: GuestRow) -> tuple[object, ...]:
+        if isinstance(row, PbsBackupRow):
+            return row.vmid, row.backup_type, row.instance, row.datastore, row.namespace, row.comment
+        if isinstance(row, BackupTaskRow):
+            return row.vmid, row.type, row.instance, row.node
+        return row.vmid, row.instance, row.storage
+
+    def _decide(self, row: GuestRow) -> Owner:
+        kind, vmid = read_vmid(row.vmid)
+        if isinstance(row, PbsBackupRow):
+            kind = kind or (row.backup_type or "").casefold()
+            if kind == "host":
+                return _NOBODY
+        elif isinstance(row, BackupTaskRow) and not kind:
+            kind = (row.type or "").casefold()
+        wanted = _KINDS.get(kind)
+        guests = self._by_vmid.get(vmid, []) if vmid is not None else []
+        # A number that was a container and is a virtual machine now is another guest.
+        guests = [guest for guest in guests if wanted is None or guest.type is wanted]
+        if isinstance(row, PbsBackupRow):
+            guests = self._at_backup_server(guests, row)
+        else:
+            guests = self._in_instance(guests, row.instance or "")
+            if isinstance(row, BackupTaskRow) and row.node:
+                guests = self._of_node(guests, row.node)
+            elif isinstance(row, PveBackupRow) and len(guests) > 1:
+                guests = self._with_storage(guests, row.storage or "")
+        if len(guests) == 1:
+            return Owner(guests[0])
+        return Owner(None, tuple(guests))
+
+    def _in_instance(self, guests: list[Resource], instance: str) -> list[Resource]:
+        """Of a cluster that guests are known in only its own; another word tells nothing."""
+        if instance not in self._instances:
+            return guests
+        return [guest for guest in guests if guest.instance == instance]
+
+    def _of_node(self, guests: list[Resource], node: str) -> list[Resource]:
+        """Guests of the cluster that the node is in: it may have moved inside, never across."""
+        hosts = self._nodes.get(_fold(node), [])
+        clusters = {host.instance for host in hosts} - {""}
+        if clusters:
+            return [guest for guest in guests if not guest.instance or guest.instance in clusters]
+        ids = {host.id for host in hosts}
+        own = [guest for guest in guests if guest.parent in ids]
+        return own or ([] if hosts and len(guests) > 1 else guests)
+
+    def _with_storage(self, guests: list[Resource], storage: str) -> list[Resource]:
+        places = {
+            self._view.instance_of(each)
+            for each in self._view.by_type[ResourceType.STORAGE]
+            if storage and storage in {each.name, each.pool.name if each.pool is not None else None}
+        }
+        fitting = [guest for guest in guests if guest.instance in places]
+        return fitting if len(fitting) == 1 else guests
+
+    def _at_backup_server(self, guests: list[Resource], row: PbsBackupRow) -> list[Resource]:
+        labels = {_fold(word) for text in (row.namespace, row.comment) for word in _WORD.findall(text or "")}
+        if labels & self._labels:
+            # It names a cluster or node that is known: only guests from there, even if that leaves none.
+            guests = [guest for guest in guests if self._labels_of(guest) & labels]
+        if len(guests) > 1:
+            named = [guest for guest in guests if _fold(guest.name) in labels - {""}]
+            guests = named if len(named) == 1 else guests
+        if len(guests) > 1:
+            guests = self._of_store(guests, row)
+        return guests
+
+    def _of_store(self, guests: list[Resource], row: PbsBackupRow) -> list[Resource]:
+        """A store that only some instances back up to."""
+        names = {row.datastore, row.instance} - {None}
+        stores = [store for store in self._view.estate.backup_stores if {store.id, store.name} & names]
+        served = {name for store in stores for name in store.instances}
+        if not served or any(not store.instances for store in stores):
+            return guests
+        return [guest for guest in guests if guest.instance in served]
+
+    def _labels_of(self, guest: Resource) -> set[str]:
+        """What a namespace or comment may call the place of a guest."""
+        labels = {_fold(guest.instance), _fold(self._view.host_name(guest))}
+        labels.update(_fold(host.name) for host in self._hosts_in(guest.instance))
+        return labels - {""}
+
+    def _hosts_in(self, instance: str) -> Iterable[Resource]:
+        if not instance:
+            return ()
+        return (host for host in self._view.by_type[ResourceType.NODE] if host.instance == instance)
+
+
+def read_vmid(value: Id) -> tuple[str, int | None]:
+    """The kind (`vm`, `ct`, "" if not said) and the VMID: 101, "101", "vm/101". None where it is none."""
+    if isinstance(value, bool):
+        return "", None
+    if isinstance(value, int):
+        return "", value if value > 0 else None
+    match = _VMID.match(value.strip()) if value else None
+    return ((match["kind"] or "").casefold(), int(match["vmid"])) if match else ("", None)
+
+
+def undecided(owners: Sequence[Owner]) -> dict[str, tuple[Resource, ...]]:
+    """Guests that some backup may belong to, though it cannot be decided, and that own none; by id."""
+    owned = {owner.guest.id for owner in owners if owner.guest is not None}
+    return {
+        guest.id: owner.candidates
+        for owner in owners
+        if len(owner.candidates) > 1
+        for guest in owner.candidates
+        if guest.id not in owned
+    }
+
+
+def _fold(text: str) -> str:
+    return text.strip().casefold()

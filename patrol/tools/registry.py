@@ -1,0 +1,120 @@
+"""All read tools, and the one way to call them."""
+
+import difflib
+from collections.abc import Mapping
+from datetime import datetime
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from patrol.estate.model import Estate
+from patrol.tools.alerts import ALERTS
+from patrol.tools.metrics import METRICS
+from patrol.tools.model import Arguments, Call, ErrorCode, Selector, Tool, ToolError, ToolSpec
+from patrol.tools.query import QUERY
+from patrol.tools.storage import STORAGE
+from patrol.tools.view import EstateView
+from signals.evidence import Page
+
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (QUERY, STORAGE, METRICS, ALERTS)}
+
+_PAGING = frozenset({"limit", "offset"})
+
+
+class Toolbox:
+    """The read tools over one collected estate: the model, the sweep and a replay see the same facts.
+
+    `now`: the time of the run, at which the estate is looked at.
+    """
+
+    def __init__(self, estate: Estate, now: datetime) -> None:
+        self.now = now
+        self.view = EstateView(estate)
+
+    def call(self, tool_name: str, arguments: Mapping[str, object]) -> Page:
+        """One answer as a struct. Raises ToolError for a call that cannot be answered."""
+        tool = TOOLS.get(tool_name)
+        if tool is None:
+            raise ToolError(
+                ErrorCode.UNKNOWN_TOOL,
+                f"there is no tool {tool_name!r}{_near(tool_name, TOOLS)}",
+                allowed=tuple(TOOLS),
+            )
+        selector = _selector(tool, arguments)
+        checked = _checked(tool, selector, arguments)
+        call = Call(selector=selector, arguments=checked, limit=checked.limit or selector.default_limit)
+        return selector.answer(self.view, call)
+
+    @staticmethod
+    def specs() -> list[ToolSpec]:
+        """What a model is told of each tool."""
+        return [
+            ToolSpec(
+                name=tool.name,
+                description="\n".join(
+                    (
+                        tool.description,
+                        *(
+                            f"{tool.selector_argument}={selector.name}: {selector.description}"
+                            for selector in tool.selectors.values()
+                        ),
+                    )
+                ),
+                input_schema=_schema(tool),
+            )
+            for tool in TOOLS.values()
+        ]
+
+
+def _schema(tool: Tool) -> dict[str, object]:
+    schema = tool.arguments.model_json_schema()
+    schema["properties"][tool.selector_argument]["enum"] = list(tool.selectors)
+    return schema
+
+
+def _selector(tool: Tool, arguments: Mapping[str, object]) -> Selector:
+    name, allowed = tool.selector_argument, tuple(tool.selectors)
+    value = arguments.get(name)
+    if value is None or value == "":
+        raise ToolError(ErrorCode.MISSING_SELECTOR, f"{name}: {tool.name} needs it", allowed=allowed)
+    selector = tool.selectors.get(value) if isinstance(value, str) else None
+    if selector is None:
+        shown = str(value)[:100]
+        raise ToolError(
+            ErrorCode.UNKNOWN_SELECTOR,
+            f"{name}: {tool.name} has no {shown!r}{_near(shown, tool.selectors)}",
+            allowed=allowed,
+        )
+    return selector
+
+
+def _checked(tool: Tool, selector: Selector, arguments: Mapping[str, object]) -> Arguments:
+    obeyed = {tool.selector_argument, *selector.filters, *_PAGING}
+    given = {name: value for name, value in arguments.items() if value is not None and value != ""}
+    for name in given:
+        if name not in obeyed:
+            known = name in tool.arguments.model_fields
+            what = f"{tool.selector_argument}={selector.name} has no such filter" if known else "unknown argument"
+            raise ToolError(
+                ErrorCode.UNKNOWN_ARGUMENT,
+                f"{str(name)[:100]}: {what}{'' if known else _near(str(name)[:100], obeyed)}",
+                allowed=tuple(sorted(obeyed)),
+            )
+    try:
+        return tool.arguments.model_validate(given)
+    except ValidationError as error:
+        raise _invalid(error.errors(include_url=False)) from error
+
+
+def _invalid(errors: list[ErrorDetails]) -> ToolError:
+    messages = []
+    for error in errors:
+        field = ".".join(str(part) for part in error["loc"])
+        shown = repr(error["input"])
+        messages.append(f"{field}: {error['msg']}, got {shown if len(shown) <= 100 else shown[:100] + '...'}")
+    return ToolError(ErrorCode.INVALID_ARGUMENT, "; ".join(messages))
+
+
+def _near(word: str, known: Mapping[str, object] | set[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

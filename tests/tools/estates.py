@@ -1,0 +1,123 @@
+"""Small estates for the tests of the tools."""
+
+from datetime import UTC, datetime
+
+from findings.model import Gap, GapReason, Topic
+from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
+from patrol.tools.registry import Toolbox
+from signals.evidence import DiskRow, FilesystemRow, PoolRow, RaidRow
+
+NOW = datetime(2026, 3, 2, 6, tzinfo=UTC)
+
+
+def source(name: str = "lab", kind: str = "pve", *, connected: bool = True) -> SourceState:
+    return SourceState(name=name, type=kind, connected=connected, read=list(Topic))
+
+
+def node(instance: str, name: str, **fields: object) -> Resource:
+    return Resource(
+        **{
+            "id": f"node:{instance}:{name}",
+            "type": ResourceType.NODE,
+            "name": name,
+            "status": Status.ONLINE,
+            "instance": instance,
+            "source": "lab",
+            **fields,
+        }
+    )
+
+
+def guest(instance: str, vmid: int, on: str, **fields: object) -> Resource:
+    kind = fields.get("type", ResourceType.VM)
+    return Resource(
+        **{
+            "id": f"{kind}:{instance}:{vmid}",
+            "type": kind,
+            "name": f"guest-{vmid}",
+            "status": Status.RUNNING,
+            "parent": f"node:{instance}:{on}",
+            "instance": instance,
+            "vmid": vmid,
+            "source": "lab",
+            **fields,
+        }
+    )
+
+
+def disk(host: str, device: str, **row: object) -> Resource:
+    return Resource(
+        id=f"disk:{host}:{device}",
+        type=ResourceType.DISK,
+        name=device,
+        parent=f"node:a:{host}",
+        source="lab",
+        disk=DiskRow(device=f"/dev/{device}", **row),
+    )
+
+
+def pool(host: str, name: str, **row: object) -> Resource:
+    return Resource(
+        id=f"storage:{host}:{name}",
+        type=ResourceType.STORAGE,
+        name=name,
+        parent=f"node:a:{host}",
+        source="lab",
+        pool=PoolRow(**row),
+    )
+
+
+def array(host: str, name: str, **row: object) -> Resource:
+    return Resource(
+        id=f"raid:{host}:{name}",
+        type=ResourceType.RAID,
+        name=name,
+        parent=f"node:a:{host}",
+        source="lab",
+        raid=RaidRow(**row),
+    )
+
+
+def filesystem(mountpoint: str, percent: float | None) -> FilesystemRow:
+    return FilesystemRow(device="/dev/sda1", mountpoint=mountpoint, usage_percent=percent)
+
+
+def readings(cpu: float | None = None, *, window: float = 300, memory: float | None = None) -> dict[Metric, Reading]:
+    found = {}
+    if cpu is not None:
+        found[Metric.CPU] = Reading(value=cpu, window_seconds=window)
+    if memory is not None:
+        found[Metric.MEMORY] = Reading(value=memory)
+    return found
+
+
+def gap(topic: Topic, resource_id: str | None = None, *, of: str = "lab", subject: str = "") -> Gap:
+    return Gap(
+        source=of, topic=topic, reason=GapReason.FAILED, detail="it failed", resource_id=resource_id, subject=subject
+    )
+
+
+def two_nodes(**sections: object) -> Estate:
+    """Two nodes of cluster `a` with guests, disks, pools and arrays."""
+    return Estate(
+        sources=[source()],
+        resources=[
+            node("a", "pve1", metrics=readings(90, memory=50), filesystems=[filesystem("/", 40)], units=[], sensors=[]),
+            node("a", "pve2", metrics=readings(10, window=0), filesystems=[filesystem("/", 91)]),
+            guest("a", 101, "pve1", metrics=readings(5), filesystems=[]),
+            guest("a", 102, "pve2", status=Status.STOPPED),
+            guest("a", 103, "pve2", type=ResourceType.SYSTEM_CONTAINER),
+            disk("pve1", "sda", health="PASSED", type="sata", serial="WD-AAA111"),
+            disk("pve1", "sdb", health="FAILED", type="sata"),
+            disk("pve2", "nvme0n1", health="PASSED", type="nvme"),
+            pool("pve1", "local-lvm", usage_percent=91, status="available"),
+            pool("pve2", "local-lvm", usage_percent=20, status="available"),
+            array("pve1", "md0", state="clean", device="/dev/md0"),
+            array("pve2", "md0", state="degraded", device="/dev/md0"),
+        ],
+        **sections,
+    )
+
+
+def toolbox(estate: Estate) -> Toolbox:
+    return Toolbox(estate, NOW)
