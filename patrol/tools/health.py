@@ -6,7 +6,7 @@ from patrol.estate.model import Resource, ResourceType, Status
 from patrol.tools.filters import matching
 from patrol.tools.model import Call
 from patrol.tools.paging import finished, part_of
-from patrol.tools.reachability import is_reachable
+from patrol.tools.reachability import is_reachable, weighed
 from patrol.tools.view import EstateView
 from signals.evidence import ConnectionRow, GuestHealth, HealthOutput, HostHealth, NodeHealth
 
@@ -50,7 +50,7 @@ def _guest_health(resource: Resource) -> GuestHealth:
         name=resource.name,
         type=resource.type.value,
         reachable=is_reachable(resource),
-        probes=resource.probes or [],
+        probes=weighed(resource.probes or ()),
     )
 
 

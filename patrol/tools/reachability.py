@@ -4,6 +4,8 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
+import msgspec
+
 from patrol.estate.model import Resource, ResourceType, Status
 from signals.evidence import ProbeRow
 
@@ -43,6 +45,16 @@ def answer_of(probe: ProbeRow) -> bool | None:
     if probe.ok is False and _REFUSED.search(probe.detail):
         return None
     return probe.ok
+
+
+def weighed(probes: Sequence[ProbeRow]) -> list[ProbeRow]:
+    """The probes with what each of them proves as `ok`: a reader needs no rule to tell an answer from an echo."""
+    return [
+        msgspec.structs.replace(probe, ok=None, detail=probe.detail or "an address inside the guest proves nothing")
+        if is_local_scope(probe.address)
+        else msgspec.structs.replace(probe, ok=answer_of(probe))
+        for probe in probes
+    ]
 
 
 def is_reachable(resource: Resource) -> bool | None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patrol.estate.model import Resource, ResourceType, Status
-from patrol.tools.reachability import is_local_scope, is_reachable
+from patrol.tools.reachability import is_local_scope, is_reachable, weighed
 from signals.evidence import ProbeRow
 
 LAN = "10.0.0.61"
@@ -98,3 +98,14 @@ def test_local_scope(address: str, local: bool) -> None:
 @given(st.text())
 def test_any_address_is_judged(address: str) -> None:
     assert is_local_scope(address) in {True, False}
+
+
+def test_readers_see_what_each_probe_proves() -> None:
+    probes = [
+        probe("icmp", "answer"),
+        probe("icmp", "answer", LAN, "Destination Host Unreachable"),
+        probe("icmp", "answer", "127.0.0.1"),
+        probe("tcp:22", "silence", LAN, "connection refused"),
+    ]
+    assert [each.ok for each in weighed(probes)] == [True, False, None, None]
+    assert [each.ok for each in probes] == [True, True, True, False]
