@@ -58,8 +58,8 @@ class FailedBackupDetector:
         ledger = self._ledgers.setdefault((page.sweep, page.origin), Ledger(page))
         if isinstance(output, BackupTasksOutput):
             self._note_rows(page, ledger, "tasks", output.tasks)
-        elif isinstance(output, BackupsOutput):
-            self._note_rows(page, ledger, "recent_tasks", output.recent_tasks)
+        else:
+            self._note_rows(page, ledger, "recent_tasks", cast("BackupsOutput", output).recent_tasks)
 
     def finish(self) -> None:
         """States the failures that stand, and clears what succeeded since."""
@@ -163,20 +163,18 @@ class FailedBackupDetector:
                 guests = self._owners.find(claim)
                 if len(guests) == 1:
                     histories.setdefault(guests[0], History()).add(other)
-                elif guests and other.any_failure() is not None:
-                    self._note_ambiguous(guests, other)
+                elif guests and (failure := other.any_failure()) is not None:
+                    self._note_ambiguous(guests, failure)
         for guest, history in histories.items():
             history.good = max(history.good, *(ledger.good.get(guest, NEVER) for ledger in ledgers))
         return histories
 
-    def _note_ambiguous(self, guests: tuple[ResourceId, ...], history: History) -> None:
+    def _note_ambiguous(self, guests: tuple[ResourceId, ...], failure: Attempt) -> None:
         names = ", ".join(sorted(guests))
-        attempt = history.any_failure()
-        if attempt is not None:
-            reason = f"ambiguous: a failed backup belongs to one of {names}, it is not told to which"
-            self._notes.problem(attempt.page.call_id, attempt.place, reason)
-            for guest in guests:
-                self._blind(guest, reason)
+        reason = f"ambiguous: a failed backup belongs to one of {names}, it is not told to which"
+        self._notes.problem(failure.page.call_id, failure.place, reason)
+        for guest in guests:
+            self._blind(guest, reason)
 
     def _blind(self, guest: ResourceId, reason: str) -> None:
         self._excluded.add(guest)

@@ -51,7 +51,8 @@ class BackupJobDetector:
         return self._inventory.resolve(name, resource_type="pbs")
 
     def _judge(self, page: EvidencePage[Page], server: InventoryRow, job: PbsJobRow) -> None:
-        subject = cut(quoted(job.id if job.id is not None else f"{job.type} {job.store or ''}"), _LONGEST_SUBJECT)
+        name = job.id if job.id is not None else f"{job.type} {job.store or ''}"
+        subject = cut(quoted(name), _LONGEST_SUBJECT) or "unnamed"
         outcome = outcome_of(job.status, error=job.error, work=job.type)
         if outcome is Outcome.FAILED:
             reason = quoted(job.error or job.status)

@@ -74,7 +74,8 @@ def run(
     limits: Limits | None = None,
 ) -> Notes:
     notes, coverage = Notes(), Coverage()
-    family = detector(Context(limits or Limits(), inventory or Inventory(), NOW), notes)
+    view = Inventory() if inventory is None else inventory
+    family = detector(Context(limits or Limits(), view, NOW), notes)
     for each in pages:
         coverage.add(each)
         family.read(each)

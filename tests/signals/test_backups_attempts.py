@@ -40,6 +40,7 @@ class TestTheNewestFinishedAttemptDecides:
         ("attempts", "answer"),
         [
             ([("OK", 1)], Look.CLEAR),
+            ([("OK", 1), ("OK", 30)], Look.CLEAR),
             ([("WARNINGS: 2", 1)], Look.CLEAR),
             ([(FAILED, 1)], Look.PRESENT),
             ([(FAILED, 24 * 400)], Look.PRESENT),  # age alone ends nothing
@@ -87,8 +88,10 @@ class TestTheNewestFinishedAttemptDecides:
         assert GUEST in signals(judge(task(status=FAILED, hours=2), good_start))
 
     def test_the_start_stands_in_for_a_missing_end(self) -> None:
-        started = {"end_time": "0001-01-01T00:00:00Z"}
-        notes = judge(task(status=FAILED, start_time=ago(2), **started), task(start_time=ago(1), **started))
+        year_one = "0001-01-01T00:00:00Z"
+        notes = judge(
+            task(status=FAILED, start_time=ago(2), end_time=year_one), task(start_time=ago(1), end_time=year_one)
+        )
         assert look(notes, Kind.BACKUP_FAILED, GUEST) is Look.CLEAR
         assert not notes.problems
 
@@ -163,6 +166,9 @@ class TestWhoseAttemptItIs:
 
     def test_the_canonical_id_of_the_tool_is_believed(self) -> None:
         assert GUEST in signals(judge(task(None, FAILED, resource_id=GUEST, instance=None)))
+
+    def test_a_number_where_the_canonical_id_should_be_is_read_as_one(self) -> None:
+        assert GUEST in signals(judge(task(None, FAILED, resource_id="101", instance=None)))
 
     def test_an_alias_means_its_resource(self) -> None:
         renamed = world(guest(aliases=["qemu/101"]))
@@ -246,10 +252,15 @@ class TestJobsOverManyGuests:
         failed = task(0, FAILED, 3, node="pve1", type="vzdump")
         assert list(signals(judge(failed))) == ["pve1/vzdump"]
         assert signals(judge(failed))["pve1/vzdump"].summary.startswith("Backup job vzdump that ended")
-        notes = judge(failed, task("0", "OK", 1, node="pve1", type="vzdump"))
+        running = task(None, "running", 0.5, node="pve1", type="vzdump")
+        notes = judge(failed, task("0", "OK", 1, node="pve1", type="vzdump"), running)
         assert not notes.signals
         assert look(notes, Kind.BACKUP_FAILED, "pve1", "vzdump") is Look.CLEAR
         assert look(notes, Kind.BACKUP_FAILED, "pve1", "another") == NO_ANSWER
+        older = task(None, FAILED, 9, node="pve1", type="vzdump")
+        assert "2026-02-27 05:00" in signals(judge(failed, older, running))["pve1/vzdump"].summary
+        good = task(None, "OK", 2, node="pve1", type="vzdump")
+        assert not judge(good, task(None, "OK", 9, node="pve1", type="vzdump"), failed).signals
 
     def test_a_node_is_found_by_name_and_instance(self) -> None:
         nodes = [
@@ -275,8 +286,9 @@ class TestJobsOverManyGuests:
         assert list(signals(judge(task(None, FAILED, id=upid)))) == [GUEST]
 
     def test_a_job_with_an_unplaced_failure_is_blind(self) -> None:
-        job = {"node": "pve1", "type": "vzdump"}
-        notes = judge(task(None, "OK", **job), task(None, FAILED, end_time="?", **job))
+        notes = judge(
+            task(None, "OK", node="pve1", type="vzdump"), task(None, FAILED, end_time="?", node="pve1", type="vzdump")
+        )
         assert look(notes, Kind.BACKUP_FAILED, "pve1", "vzdump") is Look.BLIND
 
     def test_rows_that_nothing_tells_apart_do_not_end_each_other(self) -> None:
