@@ -120,7 +120,21 @@ def _only_one_meaning(given: list[str], assigned: list[ResourceId]) -> dict[str,
 
 
 def _unify(estate: Estate) -> dict[ResourceId, ResourceId]:
-    """Unites rows of one thing, in place. Returns which ids became another one."""
+    """Unites rows of one thing, in place. Returns which ids became another one.
+
+    United rows know more than each did, and may prove to be one with a third: each pass makes them fewer, or is
+    the last.
+    """
+    renamed: dict[ResourceId, ResourceId] = {}
+    while True:
+        count = len(estate.resources)
+        newly = _unite_once(estate)
+        renamed = {old: newly.get(new, new) for old, new in renamed.items()} | newly
+        if len(estate.resources) == count:
+            return renamed
+
+
+def _unite_once(estate: Estate) -> dict[ResourceId, ResourceId]:
     groups = groups_of_same(estate.resources)
     _part_false_twins(groups)
     renamed: dict[ResourceId, ResourceId] = {}
