@@ -128,6 +128,7 @@ METRICS = Tool(
                 answer=disks,
                 topics=frozenset({Topic.SMART}),
                 filters=BY_RESOURCE | {"health", "disk_type"},
+                rows_tell=True,
             ),
             Selector(
                 name="temperatures",
@@ -135,6 +136,7 @@ METRICS = Tool(
                 answer=temperatures,
                 topics=frozenset({Topic.TEMPERATURES}),
                 filters=BY_RESOURCE,
+                rows_tell=True,
             ),
         )
     },

@@ -196,6 +196,7 @@ STORAGE = Tool(
                 answer=pools,
                 topics=frozenset({Topic.POOLS, Topic.BTRFS}),
                 filters=BY_RESOURCE | {"storage_id", "status", "min_usage", "cluster"},
+                rows_tell=True,
             ),
             Selector(
                 name="disk_health",
@@ -203,6 +204,7 @@ STORAGE = Tool(
                 answer=disk_health,
                 topics=frozenset({Topic.SMART, Topic.RAID}),
                 filters=BY_RESOURCE | {"cluster"},
+                rows_tell=True,
             ),
             Selector(
                 name="raid",
@@ -210,6 +212,7 @@ STORAGE = Tool(
                 answer=raid,
                 topics=frozenset({Topic.RAID}),
                 filters=BY_RESOURCE | {"state", "cluster"},
+                rows_tell=True,
             ),
             Selector(
                 name="resource_disks",
@@ -217,6 +220,7 @@ STORAGE = Tool(
                 answer=resource_disks,
                 topics=frozenset({Topic.FILESYSTEMS}),
                 filters=BY_RESOURCE | {"min_usage", "cluster"},
+                rows_tell=True,
             ),
             Selector(
                 name="backups",
