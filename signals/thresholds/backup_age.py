@@ -11,6 +11,7 @@ BACKUP_STALE_HOURS = 48.0
 """Two nights: one missed nightly backup is told by its failure, two are a gap."""
 
 PLACE = "patrol.toml: [patrol] backup_stale"
+BUILT_IN_PLACE = "built-in ([patrol] backup_stale)"
 _HOURS = 24.0
 
 
@@ -22,7 +23,8 @@ class _At(Protocol):
 
 def by_age(hours: float) -> Limit | Off:
     """The limit of `[patrol] backup_stale`, where no alert settings speak. 0 or less: off."""
-    return Limit(trigger=float(hours), clear=float(hours), provenance=PLACE) if hours > 0 else Off(PLACE)
+    place = BUILT_IN_PLACE if hours == BACKUP_STALE_HOURS else PLACE
+    return Limit(trigger=float(hours), clear=float(hours), provenance=place) if hours > 0 else Off(PLACE)
 
 
 def backup_limit(

@@ -25,7 +25,7 @@ POOL = InventoryRow(id="truenas-pool:nas:tank", type="truenas-pool", name="tank"
 NAS_DISK = InventoryRow(id="truenas-disk:nas:ada0", type="truenas-disk", name="ada0")
 STRANGER = InventoryRow(id="what", type="teapot", name="what")
 
-PATROL_TOML = "patrol.toml: [patrol] backup_stale"
+PATROL_TOML = "built-in ([patrol] backup_stale)"
 BACKUP_DEFAULTS = "alerts.json: backupDefaults.warningDays"
 OF_WEB = "alerts.json: overrides[web].backup.warningDays"
 DAYS: dict[str, object] = {"backupDefaults": {"warningDays": 3}}

@@ -95,7 +95,7 @@ def test_tiers_are_in_order_and_the_provenance_is_a_place(
 def is_place(provenance: str, document: Mapping[str, object], settings: AlertSettings) -> bool:
     """Whether a provenance names a value that stands in the file, or a default of the format, or no place in it."""
     provenance = re.sub(r" \(proactive, ahead of [\d.]+\)$", "", provenance)
-    if provenance in ("built-in", "patrol.toml: [patrol] backup_stale"):
+    if provenance in ("built-in", "built-in ([patrol] backup_stale)", "patrol.toml: [patrol] backup_stale"):
         return True
     if provenance.startswith("alerts.json (format default): "):
         whole = json.loads(dump_alert_settings(settings, complete=True))
