@@ -98,6 +98,7 @@ class GapReason(StrEnum):
     NOT_REPORTED = "not_reported"  # the device or guest does not offer this reading
     UNREACHABLE = "unreachable"  # the source itself did not answer
     TOO_LARGE = "too_large"  # the answer was cut at its bound
+    OUTDATED = "outdated"  # what could be read is older than it may be
     CLOCK = "clock"  # a time lies in the future or cannot be placed
 
 

@@ -33,4 +33,4 @@ def snapshot_sources(files: Sequence[Path], timeout_seconds: float) -> list[Boun
 def _source(settings: SourceSettings) -> Source:
     if isinstance(settings, LocalSettings):
         return LocalSource(settings.name)
-    return SnapshotSource(settings.name, settings.file)
+    return SnapshotSource(settings.name, settings.file, max_age=settings.max_age)

@@ -100,6 +100,7 @@ class _Pass:
         self._run = replace(run, model_state=patrol.analyst.state)
         self._runs = runs
         self._limits = limits
+        self._judged_at = run.started_at
         with patrol.database.read() as connection:
             self._previous = RunMemory(connection).counters()
 
@@ -110,11 +111,13 @@ class _Pass:
         scope = resolve_scope(request.scope, estate)
         inventory = Inventory([inventory_of(estate)])
         thresholds = self._limits.thresholds.for_inventory(inventory)
-        toolbox = Toolbox(estate, self._run.started_at)
+        # A document is judged by its own time: what was fresh when it was collected is no fault of today.
+        self._judged_at = min(estate.collected_at or self._run.started_at, self._run.started_at)
+        toolbox = Toolbox(estate, self._judged_at)
         resources = Count(resource.type.value for resource in estate.resources if resource.id in scope)
 
         self._tell("triage", "what looks interesting")
-        flags = triage(estate, thresholds, self._run.started_at)
+        flags = triage(estate, thresholds, self._judged_at)
         self._tell("analyse", self._analyst.said)
         work = self._analyst.analyse(Seed(flags=flags, known=(), resources=resources), toolbox)
 
@@ -174,7 +177,7 @@ class _Pass:
             self._store_call(seq, call)
             swept.append(call)
         self._tell("detect", f"{len(swept) + len(work.tool_calls)} tool calls")
-        return detect([*work.tool_calls, *swept], self._limits.thresholds, self._run.started_at)
+        return detect([*work.tool_calls, *swept], self._limits.thresholds, self._judged_at)
 
     def _store_call(self, seq: int, call: ToolCall) -> None:
         started = time.monotonic()

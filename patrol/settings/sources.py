@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from findings.model import Topic
-from patrol.settings.values import MINUTE, SECOND, AnyPath, Duration, Section
+from patrol.settings.values import DAY, HOUR, MINUTE, SECOND, AnyPath, Duration, Section
 
 SourceName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
@@ -46,6 +46,12 @@ class SnapshotSource(Section):
         ge=5 * SECOND,
         le=30 * MINUTE,
         description="Longest time for reading it.",
+    )
+    max_age: Duration = Field(
+        2 * HOUR,
+        ge=MINUTE,
+        le=31 * DAY,
+        description="A document that was collected longer ago counts as not read.",
     )
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -331,3 +331,27 @@ def test_a_document_without_fault_has_none() -> None:
     assert (
         find_fault({"resources": [vm(metrics={"cpu": {"value": 1}}, disk=None)], "zones": {"a": "UTC"}}, Estate) is None
     )
+
+
+@pytest.mark.parametrize(("hours", "is_read"), [(1.99, True), (2, True), (2.01, False), (-1, True)])
+def test_a_document_older_than_its_bound_tells_nothing_of_today(tmp_path: Path, hours: float, is_read: bool) -> None:
+    file = tmp_path / "estate.json"
+    collected = NOW - timedelta(hours=hours)
+    file.write_text(json.dumps({"collected_at": collected.isoformat(), "resources": [vm()]}))
+    source = SnapshotSource("nightly", file, max_age=timedelta(hours=2))
+    estate = source.collect(REQUEST).estate
+    assert bool(estate.resources) is is_read
+    if not is_read:
+        (gap,) = estate.gaps
+        assert (gap.topic, gap.reason, gap.sight) == (Topic.INVENTORY, GapReason.OUTDATED, Sight.LOST)
+        assert "max_age of the source nightly" in gap.fix
+        assert not estate.sources[0].connected
+
+
+def test_a_document_without_a_time_is_as_old_as_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "estate.json"
+    file.write_text(json.dumps({"resources": [vm()]}))
+    os.utime(file, (NOW.timestamp() - 3 * 3600,) * 2)
+    assert SnapshotSource("s", file, max_age=timedelta(hours=2)).collect(REQUEST).estate.gaps
+    assert SnapshotSource("s", file, max_age=timedelta(hours=4)).collect(REQUEST).estate.resources
+    assert SnapshotSource("s", file).collect(REQUEST).estate.resources

@@ -1,6 +1,6 @@
 """What a run promises: faults are filed, only what was seen clear is closed, blindness is told, all is recorded."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -8,11 +8,13 @@ import pytest
 from findings.kinds import Kind
 from findings.model import FindingState, GapReason, Look, ResolveReason, Severity, Topic
 from findings.store import FindingStore
+from patrol.estate.model import Estate, Resource, ResourceType, Status
 from patrol.run import RunRequest, ScopeError
 from patrol.run.record_model import ModelState, RunStatus, RunType
 from patrol.run.store import RunInProgressError, RunStore
 from patrol.settings.model import Settings
 from signals.alert_settings import AlertSettingsError
+from signals.evidence import BackupStore, PbsBackupRow
 from tests.run.builders import HOST, House, disk, estate, gap, host
 
 
@@ -229,3 +231,19 @@ def test_a_broken_alert_file_that_was_never_good_stops_the_run_before_it_begins(
     with pytest.raises(AlertSettingsError, match=r"guestDefaults\.cpu\.trigger"):
         house.run(estate(host()))
     assert RunStore(house.database).list_runs() == []
+
+
+def test_a_document_is_judged_by_its_own_time(house: House) -> None:
+    def guest_backed_up(hours_before: float, collected: datetime) -> Estate:
+        backup = PbsBackupRow(
+            vmid=101, instance="lab", backup_time=(collected - timedelta(hours=hours_before)).isoformat()
+        )
+        found = estate(Resource(id="vm:lab:101", type=ResourceType.VM, vmid=101, instance="lab", status=Status.RUNNING))
+        found.collected_at = collected
+        found.pbs_backups = [backup]
+        found.backup_stores = [BackupStore(id="storage:lab:pbs")]
+        return found
+
+    long_ago = house.clock.now - timedelta(days=90)
+    assert house.run(guest_backed_up(20, long_ago)).findings == []
+    assert [each.kind for each in house.run(guest_backed_up(50, long_ago)).findings] == [Kind.BACKUP_STALE]

@@ -6,6 +6,7 @@ import select
 import stat
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from findings.model import Gap, GapReason, Sight, Topic
@@ -33,14 +34,16 @@ class SnapshotReadError(Exception):
 class SnapshotSource:
     """An estate document from a file, or from standard input (`-`).
 
-    Standard input can be read once: a second collection answers from the same document.
+    Standard input can be read once: a second collection answers from the same document. `max_age`: a document
+    that was collected (or, where it does not say, written) longer ago tells nothing of today. None: any age.
     """
 
     type = "snapshot"
 
-    def __init__(self, name: str, path: Path | str) -> None:
+    def __init__(self, name: str, path: Path | str, *, max_age: timedelta | None = None) -> None:
         self.name = name
         self.path = str(path)
+        self.max_age = max_age
         self._from_stdin: bytes | None = None
 
     def collect(self, request: CollectRequest) -> Collected:
@@ -52,7 +55,23 @@ class SnapshotSource:
             return Collected(estate=self._unread(error.reason, str(error)))
         except EstateDocumentError as error:
             return Collected(estate=self._unread(GapReason.UNREADABLE, str(error)))
+        age = self._age(estate, request.now)
+        if self.max_age is not None and age is not None and age > self.max_age:
+            hours = age / timedelta(hours=1)
+            detail = f"{self.path} is {hours:.1f} h old; what it says may not hold any more"
+            return Collected(estate=self._unread(GapReason.OUTDATED, detail))
         return Collected(estate=estate)
+
+    def _age(self, estate: Estate, now: datetime) -> timedelta | None:
+        if estate.collected_at is not None:
+            return now - estate.collected_at
+        if self.path == STDIN:
+            return None
+        try:
+            written = Path(self.path).stat().st_mtime
+        except OSError:
+            return None  # it was read a moment ago; the next collection says what happened to it
+        return now - datetime.fromtimestamp(written, UTC)
 
     def load(self, *, deadline_seconds: float | None = None) -> Estate:
         """The estate, with canonical ids. Raises SnapshotReadError and EstateDocumentError."""
@@ -80,13 +99,18 @@ class SnapshotSource:
             topic=Topic.INVENTORY,
             reason=reason,
             detail=detail,
-            fix=f"patrol schema estate prints what {self.path} must look like"
-            if reason is GapReason.UNREADABLE
-            else "",
+            fix=self._fix(reason),
             sight=Sight.LOST,
         )
         state = SourceState(name=self.name, type=self.type, connected=False, detail=detail)
         return Estate(sources=[state], gaps=[gap])
+
+    def _fix(self, reason: GapReason) -> str:
+        if reason is GapReason.UNREADABLE:
+            return f"patrol schema estate prints what {self.path} must look like"
+        if reason is GapReason.OUTDATED:
+            return f"see to it that {self.path} is written again, or raise max_age of the source {self.name}"
+        return ""
 
 
 def load_inventory(path: Path | str) -> InventoryOutput:
