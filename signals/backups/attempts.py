@@ -19,7 +19,7 @@ from findings.kinds import Kind
 from findings.model import ResourceId, Severity
 from signals.backups.history import Attempt, History, JobHistory, Ledger
 from signals.backups.outcome import GOOD, Outcome, outcome_of, read_job_log, task_outcome
-from signals.backups.owners import GUEST_WORDS, Claim, Owners, read_vmid
+from signals.backups.owners import GUEST_WORDS, Owners, read_vmid
 from signals.backups.upid import Upid, read_upid
 from signals.detector import Context, EvidencePage, Notes, Sweep, cut
 from signals.evidence import BackupsOutput, BackupTaskRow, BackupTasksOutput, InventoryRow, Page, Time
@@ -47,22 +47,21 @@ class FailedBackupDetector:
         self._inventory = context.inventory
         self._latest = context.now + SKEW
         self._owners = Owners(context.inventory)
+        self._pages: list[EvidencePage[Page]] = []
         self._ledgers: dict[tuple[Sweep, Origin], Ledger] = {}
         self._jobs: dict[tuple[ResourceId, str], JobHistory] = {}
         self._is_ok: dict[str | None, bool] = {}
         self._excluded: set[ResourceId] = set()  # guests that must not be called clear
 
     def read(self, page: EvidencePage[Page]) -> None:
-        """Notes the attempts of one page."""
-        output = page.output
-        ledger = self._ledgers.setdefault((page.sweep, page.origin), Ledger(page))
-        if isinstance(output, BackupTasksOutput):
-            self._note_rows(page, ledger, "tasks", output.tasks)
-        else:
-            self._note_rows(page, ledger, "recent_tasks", cast("BackupsOutput", output).recent_tasks)
+        """Keeps one page: whose an attempt is may hang on another."""
+        self._pages.append(page)
 
     def finish(self) -> None:
         """States the failures that stand, and clears what succeeded since."""
+        self._owners = Owners(self._inventory, [_attempts(page.output)[1] for page in self._pages])
+        for page in self._pages:
+            self._note_page(page)
         histories = self._settle()
         for guest, history in histories.items():
             failure = history.failure()
@@ -78,21 +77,22 @@ class FailedBackupDetector:
 
     # --- reading -------------------------------------------------------------------------------------------------
 
-    def _note_rows(self, page: EvidencePage[Page], ledger: Ledger, field: str, rows: Sequence[BackupTaskRow]) -> None:
+    def _note_page(self, page: EvidencePage[Page]) -> None:
         """The loop over all attempts: a plain success costs a few look-ups, all else goes the long way."""
+        ledger = self._ledgers.setdefault((page.sweep, page.origin), Ledger(page))
+        field, rows = _attempts(page.output)
+        claims = self._owners.task_claims(rows)
         times = usable_times([row.end_time or row.start_time for row in rows], page.output.zone, self._latest)
         good, known, is_ok = ledger.good, ledger.good.get, self._is_ok
-        for number, (row, at) in enumerate(zip(rows, times, strict=True)):
-            if at is not None and not row.error and not row.log:
+        for number, (row, claim, at) in enumerate(zip(rows, claims, times, strict=True)):
+            if at is not None and claim and not row.error and not row.log:
                 words = row.exitstatus or row.status
                 if words not in is_ok:
                     is_ok[words] = outcome_of(words) is Outcome.OK
                 if is_ok[words] and (row.type in _GUEST_WORK if row.type else row.id is None):
-                    claim = row.resource_id or _vmid_claim(row)
-                    if claim is not None:
-                        if at > known(claim, NEVER):
-                            good[claim] = at
-                        continue
+                    if at > known(claim, NEVER):
+                        good[claim] = at
+                    continue
             self._consider(page, ledger, f"{field}[{number}]", row)
 
     def _consider(self, page: EvidencePage[Page], ledger: Ledger, place: str, row: BackupTaskRow) -> None:
@@ -110,10 +110,11 @@ class FailedBackupDetector:
         of_guest = bool(row.resource_id) or vmid is not None
         for other, said in named.items():
             if other != vmid and (said is Outcome.FAILED or not of_guest):
-                ledger.note((other, row.instance, row.node, None, None, None), said, attempt)
-        if of_guest:
-            claim: Claim = row.resource_id or (vmid, row.instance, row.node, None, None, row.type)
-            ledger.note(claim, outcome, attempt)
+                ledger.note(self._owners.claim(other, row), said, attempt)
+        if row.resource_id:
+            ledger.note(row.resource_id, outcome, attempt)
+        elif vmid is not None:
+            ledger.note(self._owners.claim(vmid, row, row.type), outcome, attempt)
         else:
             self._note_job(row, upid, work, outcome, attempt)
 
@@ -150,15 +151,15 @@ class FailedBackupDetector:
     def _settle(self) -> dict[ResourceId, History]:
         """Turns claims into guests. Gives the guests of whom there is more to say than a good backup."""
         ledgers = list(self._ledgers.values())
-        for ledger in ledgers:
-            self._owners.learn(ledger.claims())
         histories: dict[ResourceId, History] = {}
         for ledger in ledgers:
-            for claim in [each for each in ledger.good if each not in self._inventory.rows]:
-                at = ledger.good.pop(claim)
+            good = ledger.good
+            rows = self._inventory.rows
+            for claim in [] if self._owners.plain else [each for each in good if each not in rows]:
                 guests = self._owners.find(claim)
+                at = good.pop(claim)
                 if len(guests) == 1:
-                    ledger.good[guests[0]] = max(at, ledger.good.get(guests[0], NEVER))
+                    good[guests[0]] = max(at, good.get(guests[0], NEVER))
             for claim, other in ledger.others.items():
                 guests = self._owners.find(claim)
                 if len(guests) == 1:
@@ -216,9 +217,11 @@ class FailedBackupDetector:
         )
 
 
-def _vmid_claim(row: BackupTaskRow) -> Claim | None:
-    """What a task without a canonical id says of its guest; None where it names no guest."""
-    return None if read_vmid(row.vmid) is None else (row.vmid, row.instance, row.node, None, None, row.type)
+def _attempts(output: Page) -> tuple[str, Sequence[BackupTaskRow]]:
+    """The attempts on a page, with the name of their table."""
+    if isinstance(output, BackupTasksOutput):
+        return "tasks", output.tasks
+    return "recent_tasks", cast("BackupsOutput", output).recent_tasks
 
 
 def _shows_all_attempts(page: EvidencePage[Page]) -> bool:

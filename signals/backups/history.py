@@ -1,6 +1,5 @@
 """The finished attempts of guests and jobs, and which of them decides."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
@@ -82,11 +81,6 @@ class Ledger:
                 self.good[claim] = attempt.at
         elif outcome in GOOD or outcome is Outcome.FAILED:
             self.others.setdefault(claim, History()).note(outcome, attempt)
-
-    def claims(self) -> Iterator[Claim]:
-        """Whose attempts these are."""
-        yield from self.good
-        yield from self.others
 
 
 class JobHistory(History):

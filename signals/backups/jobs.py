@@ -41,7 +41,7 @@ class BackupJobDetector:
             self._judge(page, server, job)
         # The list names every job, so the finding of a job that was removed is over as well.
         if {name for name, _value in page.sweep.filters} <= _SCOPE_FILTERS:
-            self._notes.clear(page, Kind.BACKUP_FAILED, servers)
+            self._notes.clear(page, Kind.BACKUP_FAILED, list(servers))
 
     def finish(self) -> None:
         """Every job was judged when it was read."""

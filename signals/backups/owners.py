@@ -5,11 +5,13 @@ migrate. Rows of Patrol's own tools carry the canonical id; for all others the i
 several guests fit, the row counts for none of them.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from findings.model import ResourceId
-from signals.evidence import BackupTaskRow, Id, InventoryRow
+from signals.evidence import BackupTaskRow, Id, InventoryRow, PbsBackupRow, PveBackupRow
 from signals.inventory import Inventory
 
 GUEST_TYPES = frozenset({"vm", "system-container"})
@@ -18,9 +20,9 @@ GUEST_WORDS = {"vm": "vm", "qemu": "vm", "ct": "system-container", "lxc": "syste
 """The type of guest behind the words of hypervisors and backup servers."""
 
 Claim = str | tuple[Id, str | None, str | None, str | None, str | None, str | None]
-"""What a row says of its guest: the canonical id, or the fields of `GuestClaim` as a plain tuple.
+"""What a row says of its guest: an id, or the fields of `GuestClaim` as a plain tuple.
 
-Plain, as one is made for each of a hundred thousand rows; equal claims are looked up once.
+A plain tuple, as one is made for each of a hundred thousand rows; equal claims are looked up once.
 """
 
 
@@ -35,43 +37,84 @@ class GuestClaim(NamedTuple):
     type: str | None = None  # vm | ct | qemu | lxc | host, or another word that tells nothing
 
 
+_VMID = re.compile(r"\s*(?:(?:vm|ct|qemu|lxc)/)?(\d{1,10})\s*", re.ASCII | re.IGNORECASE)
+
+
 def read_vmid(value: object) -> int | None:
-    """A VMID as number or text. None for 0, for nothing, and for what is no VMID."""
+    """A VMID as number or text, `101` or `vm/101`. None for 0, for nothing, and for what is no VMID."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if value > 0 else None
-    if isinstance(value, str):
-        text = value.strip()
-        if text.isascii() and text.isdigit() and len(text) <= 10:
-            return int(text) or None
-    return None
+    number = _VMID.fullmatch(value) if isinstance(value, str) else None
+    return (int(number[1]) or None) if number else None
 
 
-def task_claim(row: BackupTaskRow) -> Claim:
-    """What a task says of its guest."""
-    return row.resource_id or (row.vmid, row.instance, row.node, None, None, row.type)
+class _Names(dict[Id, str]):
+    """VMIDs as they come, by their plain text; "" for what is none. Each spelling is read once."""
+
+    def __missing__(self, raw: Id) -> str:
+        vmid = read_vmid(raw)
+        self[raw] = name = "" if vmid is None else str(vmid)
+        return name
 
 
 class Owners:
-    """Finds the guests that claims mean. Without an inventory a VMID stands for itself."""
+    """Says what rows claim, and finds the guests that are meant.
 
-    def __init__(self, inventory: Inventory) -> None:
+    Without an inventory a VMID stands for itself. As long as only one instance is spoken of, its text is
+    the claim and the guest in one (`plain`), which spares a large recording most of the work.
+    """
+
+    def __init__(self, inventory: Inventory, tables: Iterable[Sequence[BackupTaskRow | PveBackupRow]] = ()) -> None:
+        """`tables`: all rows that tell an instance. A VMID that two instances use is two guests."""
         self._inventory = inventory
         self._explained = bool(inventory) or inventory.complete
+        self._names = _Names()
         self._by_vmid: dict[int, list[InventoryRow]] | None = None
         self._places: dict[str, list[InventoryRow]] | None = None
-        self._instances: dict[int, set[str]] = {}
+        self._users: dict[int, set[str]] = {}
+        self.plain = False
+        if not self._explained:
+            self._learn([table for table in tables if table])
 
-    def learn(self, claims: Iterable[Claim]) -> None:
-        """Takes note of the instances that a transcript without an inventory speaks of.
+    def _learn(self, tables: Sequence[Sequence[BackupTaskRow | PveBackupRow]]) -> None:
+        self.plain = len({row.instance for table in tables for row in table} - {None, ""}) <= 1
+        if not self.plain:
+            for row in chain.from_iterable(tables):
+                vmid = read_vmid(row.vmid)
+                if vmid is not None and row.instance:
+                    self._users.setdefault(vmid, set()).add(row.instance)
 
-        To be called with all claims before the first `find`: a VMID that two instances use is two guests.
-        """
-        if self._explained:
-            return
-        for claim in claims:
-            vmid = None if isinstance(claim, str) else read_vmid(claim[0])
-            if vmid is not None:
-                self._instances.setdefault(vmid, set()).update({claim[1]} if claim[1] else ())
+    # --- claims: one list for a table of rows, "" where a row names no guest -------------------------------------
+
+    def server_claims(self, rows: Sequence[PbsBackupRow]) -> list[Claim]:
+        """Of backups on a backup server. Its instance is the server's, so it identifies no guest."""
+        if self.plain:
+            names = self._names
+            return [row.resource_id or ("" if row.backup_type == "host" else names[row.vmid]) for row in rows]
+        return [row.resource_id or (row.vmid, None, None, row.instance, row.namespace, row.backup_type) for row in rows]
+
+    def storage_claims(self, rows: Sequence[PveBackupRow]) -> list[Claim]:
+        """Of backups on a hypervisor's storage."""
+        if self.plain:
+            names = self._names
+            return [row.resource_id or names[row.vmid] for row in rows]
+        return [row.resource_id or (row.vmid, row.instance, None, None, None, None) for row in rows]
+
+    def task_claims(self, rows: Sequence[BackupTaskRow]) -> list[Claim]:
+        """Of attempts."""
+        names = self._names
+        if self.plain:
+            return [row.resource_id or names[row.vmid] for row in rows]
+        return [
+            row.resource_id or (names[row.vmid] and (row.vmid, row.instance, row.node, None, None, row.type))
+            for row in rows
+        ]
+
+    def claim(self, vmid: int, task: BackupTaskRow, work: str | None = None) -> Claim:
+        """Of a guest that a task names in its log or its id."""
+        return str(vmid) if self.plain else (vmid, task.instance, task.node, None, None, work)
+
+    # --- guests --------------------------------------------------------------------------------------------------
 
     def find(self, claim: Claim) -> tuple[ResourceId, ...]:
         """The ids of the guests that fit: none (it is gone, or never was one), the one, or several (ambiguous)."""
@@ -81,15 +124,20 @@ class Owners:
         vmid = read_vmid(guest.vmid)
         if vmid is None or guest.type == "host":
             return ()
-        if not self._explained:
-            return self._unexplained(vmid, guest.instance)
+        return self._explain(vmid, guest) if self._explained else self._unexplained(vmid, guest.instance)
+
+    def _explain(self, vmid: int, guest: GuestClaim) -> tuple[ResourceId, ...]:
+        """The guests of the inventory that a claim fits."""
         candidates = self._guests(vmid)
         wanted = GUEST_WORDS.get(guest.type or "")
-        # A number that was a container and is a virtual machine now is another guest.
-        candidates = [row for row in candidates if wanted is None or row.type == wanted]
+        if wanted is not None:
+            # A number that was a container and is a virtual machine now is another guest.
+            candidates = [row for row in candidates if row.type == wanted]
         if guest.instance:
             exact = [row for row in candidates if row.instance == guest.instance]
             candidates = exact or [row for row in candidates if not row.instance]
+        if len(candidates) == 1:
+            return (candidates[0].id,)
         if not candidates and not self._inventory.complete:
             return self._unexplained(vmid, guest.instance)
         return tuple(row.id for row in self._narrow(candidates, guest))
@@ -106,6 +154,8 @@ class Owners:
         return self._inventory.resolve(instance or "backup")
 
     def _find_id(self, resource_id: str) -> tuple[ResourceId, ...]:
+        if self.plain or not resource_id:
+            return (resource_id,) if resource_id else ()
         row = self._inventory.find(resource_id)
         if row is not None:
             return (row.id,)
@@ -115,10 +165,10 @@ class Owners:
         return () if self._inventory.complete else (resource_id,)
 
     def _unexplained(self, vmid: int, instance: str | None) -> tuple[ResourceId, ...]:
-        instances = self._instances.get(vmid, set())
-        if len(instances) <= 1:
+        users = self._users.get(vmid, set())
+        if len(users) <= 1:
             return (str(vmid),)
-        return tuple(f"{name}:{vmid}" for name in ([instance] if instance else sorted(instances)))
+        return tuple(f"{name}:{vmid}" for name in ([instance] if instance else sorted(users)))
 
     def _guests(self, vmid: int) -> list[InventoryRow]:
         if self._by_vmid is None:
@@ -130,8 +180,6 @@ class Owners:
 
     def _narrow(self, candidates: list[InventoryRow], guest: GuestClaim) -> list[InventoryRow]:
         """Of guests with one VMID those that the row's place or path points to, if it points to just one."""
-        if len(candidates) <= 1:
-            return candidates
         hints = {guest.server or "", *(guest.namespace or "").split("/")} - {""}
         nodes = {row.instance for row in self._named(guest.node or "")}
         if len(nodes) == 1:

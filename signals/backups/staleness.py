@@ -62,8 +62,8 @@ class StaleBackupDetector:
         self._known_bounds: dict[Limit, _Bounds] = {}
 
     def read(self, page: EvidencePage[Page]) -> None:
-        """Keeps the newest backup of each guest on one page."""
-        self._copies.read(cast("BackupsPage", page))
+        """Keeps one page."""
+        self._copies.add(cast("BackupsPage", page))
 
     def finish(self) -> None:
         """Judges every guest of the inventory, or else every guest that a task names."""
@@ -154,7 +154,9 @@ class StaleBackupDetector:
             gap.resource_id: gap.detail or gap.reason.value
             for page in self._pages()
             for gap in page.output.gaps
-            if gap.resource_id in rows and rows[gap.resource_id].type in GUEST_TYPES
+            if gap.topic is not Topic.BACKUP_TASKS
+            and gap.resource_id in rows
+            and rows[gap.resource_id].type in GUEST_TYPES
         }
 
     def _is_new(self, row: InventoryRow, bounds: _Bounds) -> bool:
@@ -171,18 +173,12 @@ class StaleBackupDetector:
         if any(gap.topic is not Topic.BACKUP_TASKS for page in self._pages() for gap in page.output.gaps):
             self._notes.off("backup coverage: the list of backups was not read completely")
             return
-        named = {
-            guest: claim
-            for reading in readings
-            for claim in self._copies.task_claims(reading)
-            for guest in self._copies.guests_of(claim)
-        }
         stale: list[_Old] = []
-        for guest, claim in named.items():
-            newest = max(reading.newest.get(guest, NEVER) for reading in readings)
+        for guest in self._copies.guests_with_tasks():
+            newest = max([reading.newest.get(guest, NEVER) for reading in readings])
             if newest == NEVER or guest in self._copies.unsure:
                 continue
-            row = InventoryRow(id=guest, vmid=read_vmid(guest if isinstance(claim, str) else claim[0]))
+            row = InventoryRow(id=guest, vmid=read_vmid(guest.rpartition(":")[2]))
             limit = self._thresholds.limit(row, Limited.BACKUP_AGE)
             if limit is not None and newest < self._bounds(limit).stale:
                 stale.append(_Old(row, self._bounds(limit), newest))

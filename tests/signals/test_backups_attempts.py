@@ -164,6 +164,20 @@ class TestWhoseAttemptItIs:
         both = world(guest(), guest(instance="other"))
         assert list(signals(judge(*rows.tasks, inventory=both))) == [GUEST]
 
+    def test_a_row_that_tells_no_instance_is_undecided_only_where_its_number_is_used_twice(self) -> None:
+        rows = tasks(
+            task(101), task(101, instance="other"), task(101, FAILED, instance=None), task(7, FAILED, instance=None)
+        )
+        assert list(signals(run(FailedBackupDetector, recorded(rows)))) == ["7"]
+
+    @pytest.mark.parametrize("vmid", [101, "101", " 101 ", "0101", "vm/101", "qemu/101"])
+    def test_a_number_may_come_in_many_spellings(self, vmid: Id) -> None:
+        for inventory in (world(guest()), None):
+            notes = run(
+                FailedBackupDetector, recorded(tasks(task(vmid, FAILED, 5), task(101, hours=9))), inventory=inventory
+            )
+            assert list(signals(notes)) == [GUEST if inventory else "101"]
+
     def test_the_canonical_id_of_the_tool_is_believed(self) -> None:
         assert GUEST in signals(judge(task(None, FAILED, resource_id=GUEST, instance=None)))
 

@@ -192,6 +192,9 @@ class TestTimesThatCannotBePlaced:
             assert "cannot be placed" in reason(notes)
             assert notes.problems[0].place == f"pbs[{len(rows) - 1}].backup_time"
 
+    def test_hold_for_a_row_with_the_canonical_id_too(self) -> None:
+        assert "cannot be placed" in reason(judge(pbs("soon", 999, resource_id=GUEST)))
+
     def test_do_not_touch_a_guest_with_a_fresh_one(self) -> None:
         assert answer(judge(pve(ago(5)), pve("soon"))) is Look.CLEAR
 
