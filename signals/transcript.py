@@ -8,6 +8,7 @@ those. A page that was not exactly what its struct says is never complete.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -103,6 +104,13 @@ def parse_arguments(value: Mapping[str, object] | str | None) -> Mapping[str, ob
         return {}
 
 
+class _Read(NamedTuple):
+    """A page, and whether it is all that was recorded of it."""
+
+    output: Page
+    intact: bool = True
+
+
 class Transcript:
     """The pages of some calls, decoded one at a time; what could not be read is kept in `problems`."""
 
@@ -134,13 +142,13 @@ class Transcript:
         if not page_types:
             return
         sweep = Sweep(call.tool_name, selector, _filters(arguments, selector_name))
-        for output in self._outputs(call, page_types):
-            yield EvidencePage(call.id, output, call.origin, sweep, selector, arguments)
+        for read in self._outputs(call, page_types):
+            yield EvidencePage(call.id, read.output, call.origin, sweep, selector, arguments, read.intact)
 
-    def _outputs(self, call: ToolCall, page_types: tuple[type[Page], ...]) -> Iterator[Page]:
+    def _outputs(self, call: ToolCall, page_types: tuple[type[Page], ...]) -> Iterator["_Read"]:
         output = call.output
         if isinstance(output, Page):
-            yield output
+            yield _Read(output)
             return
         if isinstance(output, (dict, list)):
             yield from self._salvaged(call, output, page_types, cut=False)
@@ -149,14 +157,14 @@ class Transcript:
             return
         if len(page_types) == 1 and _begins_object(output):
             try:
-                yield _decoder(page_types[0]).decode(output)
+                yield _Read(_decoder(page_types[0]).decode(output))
             except (msgspec.DecodeError, RecursionError, UnicodeError):
                 pass  # the tolerant way below reads the same text and tells what was wrong with it
             else:
                 return
         yield from self._recovered(call, output, page_types)
 
-    def _recovered(self, call: ToolCall, output: str | bytes, page_types: tuple[type[Page], ...]) -> Iterator[Page]:
+    def _recovered(self, call: ToolCall, output: str | bytes, page_types: tuple[type[Page], ...]) -> Iterator["_Read"]:
         text = output.decode("utf-8", "replace") if isinstance(output, bytes) else output
         documents = recover(text)
         if not documents:
@@ -168,7 +176,7 @@ class Transcript:
 
     def _salvaged(
         self, call: ToolCall, document: object, page_types: tuple[type[Page], ...], *, cut: bool
-    ) -> Iterator[Page]:
+    ) -> Iterator["_Read"]:
         for page_type in page_types:
             members = document
             if isinstance(document, list) and page_type in _BARE_ARRAYS:
@@ -177,9 +185,9 @@ class Transcript:
                 continue
             before = len(self.problems)
             page = salvage_page(members, page_type, lambda place, message: self._tell(call, place, message))
-            if cut or len(self.problems) > before:
-                page.complete = False
-            yield page
+            intact = not cut and len(self.problems) == before
+            page.complete = page.complete and intact
+            yield _Read(page, intact)
 
     def _tell(self, call: ToolCall, place: str, message: str) -> None:
         self.problems.append(Problem(tool_call_id=call.id, place=place, message=message))

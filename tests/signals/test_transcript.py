@@ -198,6 +198,21 @@ def test_no_document_can_crash_the_reading(document: object, selector: str) -> N
         pages(storage(output, selector))
 
 
+@pytest.mark.parametrize(
+    ("output", "intact"),
+    [
+        ('{"pools": [{"id": "a"}]}', True),
+        ('as text: {"pools": [{"id": "a"}]}', True),
+        ('{"pools": [{"id": "a"}, 3]}', False),
+        ('{"pools": [{"id": "a", "usage_percent": "x"}]}', False),
+        ('{"pools": [{"id": "a"}, {"id', False),
+    ],
+)
+def test_a_page_that_lost_something_is_not_intact(output: str, intact: bool) -> None:
+    (page,) = Transcript([storage(output)]).pages()
+    assert page.intact is intact
+
+
 @given(JUNK)
 def test_a_page_with_a_loss_is_never_complete(document: object) -> None:
     found, problems = pages(storage({"pools": [document], "complete": True}))
@@ -206,7 +221,7 @@ def test_a_page_with_a_loss_is_never_complete(document: object) -> None:
 
 
 @given(st.lists(st.floats(0, 100) | st.none(), max_size=8), st.booleans())
-def test_structs_and_their_recorded_text_are_the_same_page(usages: list[float | None], complete: bool) -> None:  # noqa: FBT001
+def test_structs_and_their_recorded_text_are_the_same_page(usages: list[float | None], complete: bool) -> None:
     page = PoolsOutput(
         pools=[PoolRow(id=f"p{number}", usage_percent=usage) for number, usage in enumerate(usages)], complete=complete
     )
