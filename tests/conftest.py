@@ -1,12 +1,17 @@
 """What all tests share."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from hypothesis import settings
+
+from patrol.database import Database
+from tests.databases import ALL, fresh_database, fresh_url
+from tests.postgresql import Server, find_programs, private_server
 
 settings.register_profile("patrol", deadline=None, max_examples=50, print_blob=True)
 settings.load_profile("patrol")
@@ -20,6 +25,39 @@ def shared() -> Path:
     if not (REFERENCE / "data" / "expected.jsonl").is_file():
         pytest.skip("no folder with real captures (set PATROL_REFERENCE to one)")
     return REFERENCE
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Callable[[], Server]]:
+    """A private PostgreSQL server, started when it is asked for; skips where none is installed."""
+    with ExitStack() as stack:
+        started: list[Server] = []
+
+        def start() -> Server:
+            programs = find_programs()
+            if programs is None:
+                pytest.skip("no PostgreSQL server is installed (Debian: apt install postgresql)")
+            if not started:
+                started.append(stack.enter_context(private_server(programs)))
+            return started[0]
+
+        yield start
+
+
+@pytest.fixture(params=ALL)
+def any_database(
+    request: pytest.FixtureRequest, tmp_path: Path, postgresql: Callable[[], Server]
+) -> Iterator[Database]:
+    """A fresh database, open: of every sort that Patrol supports, one after the other."""
+    with fresh_database(request.param, tmp_path, postgresql) as database:
+        yield database
+
+
+@pytest.fixture(params=ALL)
+def any_url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Callable[[], Server]) -> Iterator[str]:
+    """The URL of a database that holds nothing yet, of every sort."""
+    with fresh_url(request.param, tmp_path, postgresql) as url:
+        yield url
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)

@@ -2,6 +2,7 @@
 
 from patrol.database.errors import (
     DatabaseBusyError,
+    DatabaseConflictError,
     DatabaseCorruptError,
     DatabasePlaceError,
     DatabaseUrlError,
@@ -17,6 +18,7 @@ from patrol.database.transactions import Database
 __all__ = [
     "Database",
     "DatabaseBusyError",
+    "DatabaseConflictError",
     "DatabaseCorruptError",
     "DatabasePlaceError",
     "DatabaseUrlError",

@@ -42,6 +42,10 @@ class DatabaseBusyError(StorageError):
     """Somebody else held the database for longer than was waited. Trying again can help."""
 
 
+class DatabaseConflictError(DatabaseBusyError):
+    """Somebody else changed what this transaction read: it has to be done again from its start."""
+
+
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _PLACE: dict[int, tuple[str, str]] = {
@@ -56,10 +60,24 @@ _PLACE: dict[int, tuple[str, str]] = {
     sqlite3.SQLITE_PERM: ("access was refused", "Make the file and its folder writable for this user"),
     sqlite3.SQLITE_FULL: ("the disk is full", "Make room on its file system; nothing of this step was stored"),
     sqlite3.SQLITE_IOERR: (
-        "reading or writing failed",
-        "Look at the kernel log (dmesg) for errors of the disk below it",
+        "reading or writing failed; nothing of this step was stored",
+        "Look for a full quota (quota), a limit on file sizes (ulimit -f), and errors of the disk (dmesg)",
     ),
 }
+_CONFLICTS = frozenset({"40001", "40P01"})  # serialization failure, deadlock
+_WAITED = frozenset({"55P03"})  # the lock time-out
+_SERVER: dict[str, tuple[str, str]] = {
+    "25006": ("the server only reads", "Name the primary server in [storage] url"),
+    "42501": ("the user lacks a right", "GRANT it: the user needs CREATE on the schema, or to own the tables"),
+    "53100": ("the disk of the server is full", "Make room on it; nothing of this step was stored"),
+    "53": ("the server has no room for this", "Look into its log for memory and max_connections"),
+    "57P": ("the server is stopping or starting", "Try again when it is up"),
+    "58": ("the server could not read or write", "Look into its log, and for errors of its disk"),
+    "08": ("the connection broke", "Check that the server runs and the network holds"),
+    "XX001": ("the server's data are damaged", "Restore a dump of it"),
+    "XX002": ("an index of the server is damaged", "REINDEX the database"),
+}
+"""By SQLSTATE or the beginning of one; the longest that fits holds."""
 
 
 def translated(error: DBAPIError, place: str) -> StorageError | None:
@@ -68,10 +86,24 @@ def translated(error: DBAPIError, place: str) -> StorageError | None:
     if isinstance(cause, sqlite3.Error):
         # Code of 8 bits; the higher bits say more of the same.
         return _of_sqlite(getattr(cause, "sqlite_errorcode", 0) & 0xFF, place)
-    # A server that cannot be reached gives no state of its own.
-    if error.connection_invalidated or (isinstance(error, OperationalError) and not getattr(cause, "sqlstate", None)):
+    return _of_server(error, getattr(cause, "sqlstate", None) or "", place)
+
+
+def _of_server(error: DBAPIError, state: str, place: str) -> StorageError | None:
+    if state in _CONFLICTS:
+        return DatabaseConflictError(place, "another process changed the same records at the same time", "Try again")
+    if state in _WAITED:
+        return DatabaseBusyError(place, "another process holds the records", "Wait for it to end, or try again")
+    for length in (5, 3, 2):
+        if state[:length] in _SERVER:
+            return DatabasePlaceError(place, *_SERVER[state[:length]])
+    # A server that cannot be reached, or that lets nobody in, gives no state.
+    if error.connection_invalidated or (isinstance(error, OperationalError) and not state):
+        said = next(iter(str(error.orig).splitlines()), "").strip()
         return DatabasePlaceError(
-            place, "the server cannot be reached", "Check that it runs and [storage] url is right"
+            place,
+            "the server cannot be reached" + (f" ({said})" if said else ""),
+            "Check that it runs, that the database and its user exist, and that [storage] url is right",
         )
     return None
 

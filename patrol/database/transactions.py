@@ -1,15 +1,18 @@
-"""Connections and transactions: one writer at a time, readers on a snapshot.
+"""Connections and transactions: writes as if one after the other, readers on a snapshot.
 
 On SQLite the driver's own transactions are switched off and BEGIN is issued here. A write begins with BEGIN
 IMMEDIATE: with a plain BEGIN the read in a read-modify-write would lie outside of the transaction, and updates
-would be lost without an error.
+would be lost without an error. A server gets the same promise by SERIALIZABLE: what could not have happened one
+after the other is refused there, and `Database.transact` does it again.
 """
 
+import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
@@ -17,23 +20,30 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
-from patrol.database.errors import DatabaseBusyError, corrupt, translated
+from findings.store import FindingConflictError
+from patrol.database.errors import DatabaseBusyError, DatabaseConflictError, corrupt, translated
 from patrol.database.place import file_of, shown
 
 Result = TypeVar("Result")
 
 BUSY_TIMEOUT_SECONDS = 5.0
 BEGIN_ATTEMPTS = 3
+TRANSACT_ATTEMPTS = 10
 _CACHE_KIB = 16_384
 READS = "patrol_reads"
 """Execution option of a connection: its transactions only read."""
-_CONFLICTS = frozenset({"40001", "40P01"})  # PostgreSQL: serialization failure, deadlock: the whole has to be redone
+_SERVER_OPTIONS = f"-c timezone=UTC -c lock_timeout={int(BUSY_TIMEOUT_SECONDS * BEGIN_ATTEMPTS)}s"
+_CONNECT_SECONDS = 10
+_PAUSE_SECONDS = 0.01
 
 
 def make_engine(url: URL, *, busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS) -> Engine:
     """An engine with the settings that every connection needs. Opens nothing yet."""
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
+        given = url.query.get("options", "")
+        options = " ".join([_SERVER_OPTIONS, *((given,) if isinstance(given, str) else given)]).strip()
+        settings = {"options": options, "connect_timeout": _CONNECT_SECONDS}
+        return create_engine(url, pool_pre_ping=True, connect_args=settings)
     path = file_of(url)
     if path is None:
         # One connection is the whole database; it may be used by several threads, one after the other.
@@ -84,6 +94,14 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
+_OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {"sqlite": ({READS: False}, {READS: True})}
+_SERVER_TRANSACTIONS: tuple[dict[str, Any], dict[str, Any]] = (
+    {"isolation_level": "SERIALIZABLE"},
+    {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
+)
+"""Options of a connection for writing, and for reading."""
+
+
 class Database:
     """An open database. `path` is None in memory and on a server.
 
@@ -99,6 +117,7 @@ class Database:
         self._line = threading.Lock()
         self._wait_seconds = busy_timeout_seconds * BEGIN_ATTEMPTS
         self._one_connection = isinstance(self.engine.pool, StaticPool)
+        self._options = _OPTIONS.get(url.get_backend_name(), _SERVER_TRANSACTIONS)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -117,24 +136,27 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """A transaction that commits at the end of the block and rolls back on any error.
 
-        Not to be nested. Raises DatabaseBusyError when another writer does not end in time, else StorageError.
+        Not to be nested. Raises DatabaseBusyError when another writer does not end in time or, on a server, came
+        in between (`transact` then does it again by itself), else StorageError.
         """
         with self._in_line(), self._transaction(reads=False) as connection:
             yield connection
 
-    def transact(self, work: Callable[[Connection], Result], *, attempts: int = 3) -> Result:
-        """Runs `work` in a write transaction, again from the start where a server asks for that.
+    def transact(self, work: Callable[[Connection], Result], *, attempts: int = TRANSACT_ATTEMPTS) -> Result:
+        """Runs `work` in a write transaction, again from the start where somebody else came in between.
 
-        `work` must change nothing but the database: it may run more than once.
+        `work` must change nothing but the database: it may run more than once. Raises what `write` raises, and
+        FindingConflictError where the last attempt met one.
         """
-        for attempt in range(1, attempts + 1):
+        for attempt in range(1, attempts):
             try:
                 with self.write() as connection:
                     return work(connection)
-            except DBAPIError as error:
-                if attempt == attempts or getattr(error.orig, "sqlstate", None) not in _CONFLICTS:
-                    raise
-        raise ValueError("at least one attempt is needed")
+            except (DatabaseConflictError, FindingConflictError):
+                # Two that met may meet again if they start together; chance parts them.
+                time.sleep(random.uniform(0, _PAUSE_SECONDS) * attempt)  # noqa: S311 - no secret
+        with self.write() as connection:
+            return work(connection)
 
     def check(self) -> None:
         """Reads the whole file and raises DatabaseCorruptError if it is damaged: about 1 s for each GB."""
@@ -180,7 +202,7 @@ class Database:
     def _begun(self, *, reads: bool) -> Connection:
         """A connection with its transaction begun. Each attempt waits for the busy time-out of the connection."""
         for attempt in range(1, BEGIN_ATTEMPTS + 1):
-            connection = self.engine.connect().execution_options(**{READS: reads})
+            connection = self.engine.connect().execution_options(**self._options[reads])
             try:
                 connection.begin()
             except DBAPIError as error:

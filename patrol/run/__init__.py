@@ -10,13 +10,13 @@ import msgspec
 
 from findings.identity import finding_key
 from findings.model import DEFAULT_ORG, Observation, Sight
-from patrol.database import Database
+from patrol.database import Database, StorageError
 from patrol.estate.inventory import inventory_of
-from patrol.run.analyst import Analyst, ModelWork, NoAnalyst, Seed
+from patrol.run.analyst import AfterCrash, Analyst, ModelWork, NoAnalyst, Seed
 from patrol.run.blindness import blindness_counters, observe_sources
 from patrol.run.collect import BoundedSource, Collection, collect
 from patrol.run.current_limits import CurrentLimits
-from patrol.run.lease import LEASE, kept_alive, lease_owner
+from patrol.run.lease import LEASE, kept_alive, lease_owner, owner_is_gone
 from patrol.run.limits import LimitsInForce, limits_in_force
 from patrol.run.memory import RunMemory
 from patrol.run.record import Conclusions, Recorded, observation_of, record
@@ -25,7 +25,7 @@ from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError,
 from patrol.run.scope import Scope, ScopedExamination, resolve_scope
 from patrol.run.sight import classify, readings
 from patrol.run.status import status_text
-from patrol.run.store import RunStore
+from patrol.run.store import RunEndedError, RunStore
 from patrol.run.sweep import sweep
 from patrol.run.triage import triage
 from patrol.settings.model import Settings
@@ -34,6 +34,8 @@ from signals.detect import detect
 from signals.inventory import Inventory
 from signals.matching import unmatched_signals
 from signals.model import Detection, ToolCall
+
+CATCHES_UP = "The run before this one crashed; this one looked at everything again."
 
 __all__ = ["Patrol", "RunReport", "RunRequest", "ScopeError", "TriggerReason"]
 
@@ -58,17 +60,18 @@ class Patrol:
         """
         limits = limits_in_force(self.settings, self.database, self.clock())
         runs = RunStore(self.database)
+        runs.close_crashed(self.clock(), owner_is_gone)
+        after_crash = runs.follows_crash()
         run = self._begin(request, limits, runs)
         with kept_alive(runs, run.id, self.clock):
             try:
-                return _Pass(self, run, runs, limits).go(request)
+                return _Pass(self, run, runs, limits, after_crash=after_crash).go(request)
             except BaseException as error:
                 self._end_early(run, runs, error)
                 raise
 
     def _begin(self, request: RunRequest, limits: LimitsInForce, runs: RunStore) -> RunRecord:
         now = self.clock()
-        runs.close_crashed(now)
         run = RunRecord(
             org_id=DEFAULT_ORG,
             id=self.ids(),
@@ -88,16 +91,24 @@ class Patrol:
         said = "stopped before it was done" if stopped else f"{type(error).__name__}: {error}"
         status = RunStatus.CANCELLED if stopped else RunStatus.ERROR
         ended = replace(run, status=status, completed_at=max(self.clock(), run.started_at), error_summary=said)
-        runs.end_early(ended)
+        try:
+            runs.end_early(ended)
+        except (StorageError, RunEndedError) as unwritten:
+            # What ended the run says more than that this could not be written either: the next run closes it.
+            error.add_note(str(unwritten))
 
 
 class _Pass:
     """One run under way: its stages in their order, and what they hand on."""
 
-    def __init__(self, patrol: Patrol, run: RunRecord, runs: RunStore, limits: LimitsInForce) -> None:
+    def __init__(
+        self, patrol: Patrol, run: RunRecord, runs: RunStore, limits: LimitsInForce, *, after_crash: bool
+    ) -> None:
         self._patrol = patrol
-        self._analyst = patrol.analyst
-        self._run = replace(run, model_state=patrol.analyst.state)
+        # What a crash left unsaid is said first, by the checks alone: the model may be what it crashed in.
+        self._analyst = AfterCrash() if after_crash and patrol.settings.model.name else patrol.analyst
+        self._run = replace(run, model_state=self._analyst.state)
+        self._after_crash = after_crash
         self._runs = runs
         self._limits = limits
         self._judged_at = run.started_at
@@ -227,7 +238,7 @@ class _Pass:
             looks=Count(look.look for look in detection.examined if look.resource_id in scope),
             resources=resources,
             status_text=text,
-            notes=[self._limits.note] if self._limits.note else [],
+            notes=[note for note in (self._limits.note, CATCHES_UP if self._after_crash else "") if note],
         )
 
     def _tell(self, stage: str, detail: str) -> None:

@@ -69,3 +69,10 @@ class NoAnalyst:
     def assess(self, findings: Sequence[Finding]) -> ModelWork:  # noqa: ARG002
         """Nothing: what a detector examined needs no verdict of a model."""
         return ModelWork()
+
+
+class AfterCrash(NoAnalyst):
+    """The run before this one crashed: the model waits for the next."""
+
+    state = ModelState.SKIPPED_AFTER_CRASH
+    said = "the run before this one crashed: the checks run alone, the model joins the next run"

@@ -6,6 +6,7 @@ how it ended is written in the final transaction together with its findings.
 
 import hashlib
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -26,6 +27,15 @@ _FIND_PAGE = select(EVIDENCE_PAGES.c.sha256).where(
     EVIDENCE_PAGES.c.org_id == bindparam("org_id"), EVIDENCE_PAGES.c.sha256 == bindparam("sha256")
 )
 _COMPRESSION = 1  # a page compresses to a tenth already at the fastest level
+
+
+IsGone = Callable[[str], bool]
+"""Whether the process that the owner of a lease names is certain to be gone."""
+
+
+def nobody_can_tell(_owner: str) -> bool:
+    """Takes every owner for alive: only the end of a lease shows that a run crashed."""
+    return False
 
 
 class RunNotFoundError(LookupError):
@@ -57,18 +67,21 @@ class RunStore:
         Raises RunInProgressError while another run has a lease that is not over at `run.started_at`.
         """
         self._check_org(run)
-        with self._database.write() as connection:
+
+        def work(connection: Connection) -> None:
             for other in self._running(connection):
                 if not _lease_is_over(other, run.started_at):
                     raise RunInProgressError(other)
             connection.execute(RUNS.insert(), run_row(run))
 
+        # As one step after the other, on a server too: of two that begin at the same time the second is redone.
+        self._database.transact(work)
+
     def extend_lease(self, run_id: str, until: datetime) -> None:
         """Says that a run is alive. Raises RunEndedError if it was taken for crashed meanwhile."""
-        with self._database.write() as connection:
-            statement = RUNS.update().where(*self._is_running(run_id)).values(lease_expires_at=until)
-            if connection.execute(statement).rowcount != 1:
-                raise RunEndedError(run_id)
+        statement = RUNS.update().where(*self._is_running(run_id)).values(lease_expires_at=until)
+        if self._database.transact(lambda connection: connection.execute(statement).rowcount) != 1:
+            raise RunEndedError(run_id)
 
     def add_tool_call(
         self,
@@ -102,7 +115,8 @@ class RunStore:
             output_bytes=len(page),
             output_sha256=hashlib.sha256(page).hexdigest(),
         )
-        with self._database.write() as connection:
+
+        def work(connection: Connection) -> None:
             if not self._has_page(connection, call.output_sha256):
                 row = {
                     "org_id": self._org_id,
@@ -112,6 +126,8 @@ class RunStore:
                 }
                 connection.execute(insert_unless_there(connection.dialect.name, EVIDENCE_PAGES), row)
             connection.execute(_ADD_CALL, {"org_id": self._org_id, **call_row(call)})
+
+        self._database.transact(work)
         return call
 
     def finish(self, connection: Connection, run: RunRecord) -> None:
@@ -129,18 +145,20 @@ class RunStore:
 
     def end_early(self, run: RunRecord) -> None:
         """Records a run that ends without results (cancelled, failed) in a transaction of its own."""
-        with self._database.write() as connection:
-            self.finish(connection, run)
+        self._database.transact(lambda connection: self.finish(connection, run))
 
     def record_unstarted(self, run: RunRecord) -> None:
         """Records a run that was wanted but never began: dropped or skipped, with its reason."""
         self._check_org(run)
-        with self._database.write() as connection:
-            connection.execute(RUNS.insert(), run_row(run))
+        self._database.transact(lambda connection: connection.execute(RUNS.insert(), run_row(run)))
 
-    def close_crashed(self, now: datetime) -> list[RunRecord]:
-        """Closes every unfinished run whose lease is over, and returns them as they are now."""
-        with self._database.write() as connection:
+    def close_crashed(self, now: datetime, is_gone: IsGone = nobody_can_tell) -> list[RunRecord]:
+        """Closes every unfinished run whose lease is over or whose owner is gone, and returns them as they are now.
+
+        `is_gone`: whether the process that a lease's owner names is certain not to run any more.
+        """
+
+        def work(connection: Connection) -> list[RunRecord]:
             crashed = [
                 replace(
                     run,
@@ -150,11 +168,21 @@ class RunStore:
                     error_summary="the process ended before the run did; its tool calls up to then are kept",
                 )
                 for run in self._running(connection)
-                if _lease_is_over(run, now)
+                if _lease_is_over(run, now) or is_gone(run.lease_owner)
             ]
             for run in crashed:
                 self.finish(connection, run)
-        return crashed
+            return crashed
+
+        return self._database.transact(work)
+
+    def follows_crash(self) -> bool:
+        """Whether the last run that began before now crashed: the next one catches up on it."""
+        unstarted = (str(RunStatus.DROPPED), str(RunStatus.SKIPPED), str(RunStatus.RUNNING))
+        statement = select(RUNS.c.status).where(RUNS.c.org_id == self._org_id, RUNS.c.status.not_in(unstarted))
+        statement = statement.order_by(RUNS.c.started_at.desc(), RUNS.c.id.desc()).limit(1)
+        with self._database.read() as connection:
+            return connection.execute(statement).scalar_one_or_none() == str(RunStatus.CRASHED)
 
     def find(self, run_id: str) -> RunRecord | None:
         """The run of this id, or None."""

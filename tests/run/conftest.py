@@ -1,15 +1,11 @@
-"""A fresh private database for each test."""
-
-from collections.abc import Iterator
+"""A fresh private database for each test, of every sort that Patrol supports."""
 
 import pytest
 
-from patrol.database import open_database
+from patrol.database import Database
 from tests.run.builders import House
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
-    database = open_database("sqlite://")
-    yield House(database)
-    database.close()
+def house(any_database: Database) -> House:
+    return House(any_database)
