@@ -1,11 +1,13 @@
 """Whether a finding deserves an investigation, and if not, the first reason why. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
+
+from findings.silence import Silence
 
 
 class Autonomy(StrEnum):
@@ -49,7 +51,7 @@ class Refusal(StrEnum):
 
     MONITOR_ONLY = "monitor_only"  # the autonomy is `monitor`, or no known word
     RESOLVED = "resolved"  # the finding is closed
-    SILENCED = "silenced"  # snoozed, dismissed or suppressed
+    SILENCED = "silenced"  # somebody asked for quiet about it
     OUTCOME_FINAL = "outcome_final"  # the last outcome leaves nothing to look into, or waits for a person
     LOW_SEVERITY = "low_severity"  # info and watch are filed, never escalated
     RUNNING = "running"  # one is under way
@@ -107,8 +109,8 @@ class Investigable(Protocol):
         """Whether it is a warning or worse."""
         ...
 
-    def is_silenced(self, now: datetime) -> bool:
-        """Whether an operator asked for quiet about it."""
+    def is_silenced(self, now: datetime, silences: Iterable[Silence] = ()) -> bool:
+        """Whether somebody asked for quiet about it."""
         ...
 
     @property
@@ -125,10 +127,15 @@ class Investigable(Protocol):
 
 
 def should_investigate(
-    finding: Investigable, autonomy: Autonomy, now: datetime, policy: InvestigationPolicy = DEFAULT_POLICY
+    finding: Investigable,
+    autonomy: Autonomy,
+    now: datetime,
+    policy: InvestigationPolicy = DEFAULT_POLICY,
+    *,
+    silences: Iterable[Silence] = (),
 ) -> bool:
-    """Whether Patrol may look into the finding by itself."""
-    return investigation_refusal(finding, autonomy, now, policy) is None
+    """Whether Patrol may look into the finding by itself. `silences`: those in force (`findings.silence`)."""
+    return investigation_refusal(finding, autonomy, now, policy, silences=silences) is None
 
 
 def investigation_refusal(
@@ -138,6 +145,7 @@ def investigation_refusal(
     policy: InvestigationPolicy = DEFAULT_POLICY,
     *,
     operator_request: bool = False,
+    silences: Iterable[Silence] = (),
 ) -> Refusal | None:
     """The first reason against an investigation, or None.
 
@@ -148,7 +156,7 @@ def investigation_refusal(
         return Refusal.MONITOR_ONLY
     if not finding.is_open:
         return Refusal.RESOLVED
-    if finding.is_silenced(now):
+    if finding.is_silenced(now, silences):
         return Refusal.SILENCED
     if finding.investigation_outcome is not None and finding.investigation_outcome not in _RETRIED:
         return Refusal.OUTCOME_FINAL

@@ -8,7 +8,9 @@ finding follows from its kind.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from findings.model import Category
+from findings.model import VERDICT_FAILED, Category
+
+__all__ = ["KINDS", "VERDICT_FAILED", "Kind", "KindRecord", "Nature"]
 
 
 class Kind(StrEnum):
@@ -63,9 +65,6 @@ class KindRecord:
     transient_facts: frozenset[str] = frozenset()
     title: str
 
-
-VERDICT_FAILED = "verdict_failed"
-"""Fact of a disk: 1 where its own verdict is FAILED, 0 where it is PASSED; absent where it gave none."""
 
 _RECORDS = (
     KindRecord(

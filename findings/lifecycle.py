@@ -6,15 +6,13 @@ conflict, a crash between two writes) and then changes nothing.
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
-from findings.identity import finding_key
 from findings.investigation import InvestigationStatus
-from findings.kinds import KINDS, VERDICT_FAILED, Kind, KindRecord
 from findings.model import (
-    Basis,
     Examination,
     Finding,
     FindingState,
@@ -22,10 +20,18 @@ from findings.model import (
     Observation,
     ResolveReason,
     ResourceId,
-    Severity,
     Transition,
     TransitionReason,
 )
+from findings.silence import QuietReason, Silence, own_quiet
+from findings.weighing import BASIS_STRENGTH, believed, find_record, grew, more_severe, title_of, worst_by_key
+
+WAIT = timedelta(minutes=5)
+"""How long results may wait to be recorded, in which an operator still comes first. A time further in the future is
+not believed: a clock was set back since.
+"""
+
+_NOWHERE: Mapping[ResourceId, tuple[ResourceId, ...]] = MappingProxyType({})
 
 
 class Outcome(StrEnum):
@@ -35,7 +41,9 @@ class Outcome(StrEnum):
     REFRESHED = "refreshed"  # already open, and still there
     REGRESSED = "regressed"  # was resolved, and is back
     WOKEN = "woken"  # was silenced, and got worse
+    REMINDED = "reminded"  # was dismissed to be fixed later, and later is now
     SILENCED = "silenced"  # recorded, but an operator asked for quiet
+    OVERRULED = "overruled"  # an operator resolved it after it was seen
     REPEATED = "repeated"  # this run has already been applied to it
 
 
@@ -72,13 +80,20 @@ def advance(
     org_id: str,
     removed: Container[ResourceId] = frozenset(),
     limit_now: Callable[[Finding], LimitNow] = lambda _finding: LimitNow(),
+    silences: Iterable[Silence] = (),
+    lives_on: Mapping[ResourceId, tuple[ResourceId, ...]] = _NOWHERE,
+    recorded_at: datetime | None = None,
 ) -> Advance:
     """The changes that follow from one run.
 
     `known`, by key: all open findings, and those that the observations are about. `removed`: resources that are
     certain not to exist any more. `limit_now` is asked about open findings that were not observed: a check that
     was switched off closes them, and a value between clear and trigger counts as clear if the limit is another
-    one than when the finding was raised.
+    one than when the finding was raised. `silences`: those that are not over; `lives_on`: what each resource that
+    the run saw lives on or in, nearest first.
+
+    `now` is when the run looked, `recorded_at` (not before it) when its results meet what operators said meanwhile:
+    their silences hold from then, and what they resolved since is not reopened by an older look.
 
     A clock that went back takes the times with it: nothing is recorded as seen in the future.
     Raises ValueError for a naive `now`, an empty `run_id`, or a known finding of another organisation or under
@@ -89,8 +104,8 @@ def advance(
     for key, finding in known.items():
         if finding.org_id != org_id or finding.key != key:
             raise ValueError(f"finding {finding.id} of {finding.org_id} does not belong under {org_id}, {key}")
-    run = _Run(now, run_id, org_id)
-    observed = _worst_by_key(observations)
+    run = _Run(now, run_id, org_id, tuple(silences), lives_on, max(now, recorded_at or now))
+    observed = worst_by_key(observations)
     for key, observation in observed.items():
         run.observe(key, known.get(key), observation)
     for key, finding in known.items():
@@ -99,56 +114,24 @@ def advance(
     return Advance(changes=tuple(run.changes), transitions=tuple(run.transitions), outcomes=run.outcomes)
 
 
-_BASIS_STRENGTH = {Basis.DETECTOR: 2, Basis.OPERATOR: 1, Basis.MODEL: 0}
-_UNCONFIRMED_MOST = Severity.WARNING
-"""The highest severity of what only a model holds."""
-
-
-def _worst_by_key(observations: Iterable[Observation]) -> dict[str, Observation]:
-    """One observation for each key: the worst, held by the strongest basis among its duplicates."""
-    worst: dict[str, Observation] = {}
-    for observation in observations:
-        key = finding_key(observation.resource_id, observation.kind, observation.subject)
-        known = worst.get(key)
-        if known is None:
-            worst[key] = observation
-            continue
-        stronger = max(known.basis, observation.basis, key=_BASIS_STRENGTH.__getitem__)
-        worst[key] = replace(max(known, observation, key=_badness), basis=stronger)
-    return worst
-
-
-def _badness(observation: Observation) -> tuple[int, int, float, str, str]:
-    """Total enough that the order in which observations come in does not matter."""
-    value = observation.value if observation.value is not None else float("-inf")
-    strength = _BASIS_STRENGTH[observation.basis]
-    return observation.severity.rank, strength, value, observation.evidence, observation.summary
-
-
-def _more_severe(one: Severity, other: Severity) -> Severity:
-    return max(one, other, key=lambda severity: severity.rank)
-
-
-def _record(kind: str) -> KindRecord | None:
-    return KINDS[Kind(kind)] if kind in _KIND_WORDS else None
-
-
-_KIND_WORDS = frozenset(Kind)
-
-
-def _title(kind: str, subject: str) -> str:
-    record = _record(kind)
-    title = record.title if record is not None else kind.replace("_", " ").capitalize()
-    return f"{title}: {subject}" if subject else title
-
-
 class _Run:
     """The changes of one run as they come together."""
 
-    def __init__(self, now: datetime, run_id: str, org_id: str) -> None:
+    def __init__(
+        self,
+        now: datetime,
+        run_id: str,
+        org_id: str,
+        silences: tuple[Silence, ...],
+        lives_on: Mapping[ResourceId, tuple[ResourceId, ...]],
+        recorded_at: datetime,
+    ) -> None:
         self._now = now
         self._run_id = run_id
         self._org_id = org_id
+        self._silences = silences
+        self._lives_on = lives_on
+        self._recorded_at = recorded_at
         self.changes: list[Change] = []
         self.transitions: list[Transition] = []
         self.outcomes: dict[str, Outcome] = {}
@@ -161,6 +144,8 @@ class _Run:
             self.outcomes[key] = Outcome.REPEATED
         elif finding.is_open:
             self._refresh(finding, observation)
+        elif self._is_overruled(finding):
+            self.outcomes[key] = Outcome.OVERRULED
         else:
             self._regress(finding, observation)
 
@@ -178,21 +163,15 @@ class _Run:
         if removed:
             self._resolve(finding, ResolveReason.RESOURCE_REMOVED)
             return
-        record = _record(finding.kind)
-        if record is None:
-            return  # no detector knows this kind, so none can have seen it gone
-        current = limit_now(finding)
-        if current.switched_off:
-            self._resolve(finding, ResolveReason.CHECK_OFF)
+        reason, clear_streak = _judged(finding, examined, limit_now)
+        if reason is not None:
+            self._resolve(finding, reason)
             return
-        look = examined.look(finding.kind, finding.resource_id, finding.subject)
-        if look is Look.CLEAR:
-            self._clear(finding, record, ResolveReason.CLEARED)
-        elif look is Look.HELD and _limit_changed(finding, current):
-            self._clear(finding, record, ResolveReason.LIMIT_CHANGED)
-        elif look in (Look.HELD, Look.PRESENT) and finding.clear_streak:
-            # Clear looks must come in a row. No look at all (blind, not examined) neither counts nor breaks the row.
-            self._change(finding, replace(finding, clear_streak=0))
+        due = self._is_reminder_due(finding)
+        kept = replace(finding, clear_streak=clear_streak, lives_on=self._place(finding.resource_id, finding))
+        kept = _reminded(kept) if due else kept
+        if kept != finding:
+            self._change(finding, kept, TransitionReason.REMINDED if due else None)
 
     def _file(self, key: str, observation: Observation) -> None:
         finding = Finding(
@@ -205,9 +184,9 @@ class _Run:
             kind=observation.kind,
             subject=observation.subject,
             category=observation.category,
-            severity=_believed(observation, None),
+            severity=believed(observation, None),
             basis=observation.basis,
-            title=_title(observation.kind, observation.subject),
+            title=title_of(observation.kind, observation.subject),
             summary=observation.summary,
             evidence=observation.evidence,
             value=observation.value,
@@ -218,35 +197,40 @@ class _Run:
             first_seen_at=self._now,
             last_seen_at=self._now,
             last_run_id=self._run_id,
+            lives_on=self._place(observation.resource_id),
         )
-        self.outcomes[key] = Outcome.FILED
+        self.outcomes[key] = Outcome.SILENCED if self._is_quiet(finding) else Outcome.FILED
         self.changes.append(Change(None, finding))
         self._note(None, finding, TransitionReason.FILED)
 
     def _refresh(self, finding: Finding, observation: Observation) -> None:
-        severity = _more_severe(finding.severity, _believed(observation, finding))
+        severity = more_severe(finding.severity, believed(observation, finding))
         worse = severity is not finding.severity
-        grew = _grew(finding, observation)
-        silenced = finding.is_silenced(self._now)
-        woken = silenced and worse and not finding.suppressed
+        more = grew(finding, observation)
+        due = self._is_reminder_due(finding)
         seen = replace(
             self._seen(finding, observation),
             severity=severity,
-            raise_count=finding.raise_count + (worse or grew),
+            raise_count=finding.raise_count + (worse or more),
         )
-        if woken:
-            seen = replace(seen, snoozed_until=None, dismissed_reason=None)
-        if (worse or grew) and (woken or not silenced):
-            seen = _unacknowledged(seen)
-        reason = TransitionReason.RAISED if worse else TransitionReason.GREW if grew else None
-        self._change(finding, seen, TransitionReason.WOKEN if woken else reason)
-        outcome = Outcome.WOKEN if woken else Outcome.SILENCED if silenced else Outcome.REFRESHED
-        self.outcomes[finding.key] = outcome
+        seen = _reminded(seen) if due else seen
+        # What was said of the finding as it was does not hold for a worse one, even if something else keeps it quiet.
+        seen = _unsilenced(seen) if worse else seen
+        seen = _unacknowledged(seen) if worse or more else seen
+        quiet_now = self._is_quiet(seen)
+        woken = not quiet_now and self._is_quiet(finding)
+        if due:
+            reason: TransitionReason | None = TransitionReason.REMINDED
+        elif worse:
+            reason = TransitionReason.WOKEN if woken else TransitionReason.RAISED
+        else:
+            reason = TransitionReason.GREW if more else None
+        self._change(finding, seen, reason)
+        heard = Outcome.WOKEN if woken else Outcome.REMINDED if due else Outcome.REFRESHED
+        self.outcomes[finding.key] = Outcome.SILENCED if quiet_now else heard
 
     def _regress(self, finding: Finding, observation: Observation) -> None:
-        severity = _believed(observation, finding)
-        silenced = finding.is_silenced(self._now)
-        woken = silenced and severity.rank > finding.severity.rank and not finding.suppressed
+        severity = believed(observation, finding)
         # A running investigation goes on: were it forgotten here, a second one would start beside it.
         running = finding.investigation_status == InvestigationStatus.RUNNING
         back = replace(
@@ -263,19 +247,13 @@ class _Run:
             investigation_attempts=0,
             parent_finding="",
         )
-        if woken:
-            back = replace(back, snoozed_until=None, dismissed_reason=None)
-        self._change(finding, _unacknowledged(back), TransitionReason.REGRESSED)
-        self.outcomes[finding.key] = Outcome.SILENCED if silenced and not woken else Outcome.REGRESSED
-
-    def _clear(self, finding: Finding, record: KindRecord, reason: ResolveReason) -> None:
-        if any(finding.facts.get(name, 0) > 0 for name in record.sticky_facts):
-            return  # damage done does not heal, whatever the disk says today
-        streak = finding.clear_streak + 1
-        if streak >= record.clears_after:
-            self._resolve(finding, reason)
-        else:
-            self._change(finding, replace(finding, clear_streak=streak))
+        worse = severity.rank > finding.severity.rank
+        # Who said that it is resolved wants to hear that it is not. A reminder of what was resolved is out of date.
+        if worse or finding.resolve_reason is ResolveReason.OPERATOR or self._is_reminder_due(finding):
+            back = _unsilenced(back)
+        back = _unacknowledged(back)
+        self._change(finding, back, TransitionReason.REGRESSED)
+        self.outcomes[finding.key] = Outcome.SILENCED if self._is_quiet(back) else Outcome.REGRESSED
 
     def _resolve(self, finding: Finding, reason: ResolveReason) -> None:
         closed = replace(
@@ -290,7 +268,7 @@ class _Run:
             resource_name=observation.resource_name,
             resource_type=observation.resource_type,
             category=observation.category,
-            basis=max(finding.basis, observation.basis, key=_BASIS_STRENGTH.__getitem__),
+            basis=max(finding.basis, observation.basis, key=BASIS_STRENGTH.__getitem__),
             summary=observation.summary,
             evidence=observation.evidence,
             value=observation.value,
@@ -301,7 +279,25 @@ class _Run:
             last_seen_at=self._now,
             times_raised=finding.times_raised + 1,
             clear_streak=0,
+            lives_on=self._place(observation.resource_id, finding),
         )
+
+    def _place(self, resource_id: ResourceId, finding: Finding | None = None) -> tuple[ResourceId, ...]:
+        """What a resource lives on; where this run did not see it, as it was."""
+        return self._lives_on.get(resource_id, finding.lives_on if finding is not None else ())
+
+    def _is_quiet(self, finding: Finding) -> bool:
+        return finding.is_silenced(self._recorded_at, self._silences)
+
+    def _is_overruled(self, finding: Finding) -> bool:
+        """Whether an operator resolved it after this run looked."""
+        at = finding.resolved_at
+        by_operator = finding.resolve_reason is ResolveReason.OPERATOR
+        return by_operator and at is not None and self._now <= at <= self._recorded_at + WAIT
+
+    def _is_reminder_due(self, finding: Finding) -> bool:
+        at = finding.remind_at
+        return finding.is_dismissed and not finding.suppressed and at is not None and at <= self._recorded_at
 
     def _change(self, before: Finding, after: Finding, reason: TransitionReason | None = None) -> None:
         after = replace(
@@ -328,8 +324,35 @@ class _Run:
                 old_severity=before.severity if before is not None else None,
                 new_severity=after.severity,
                 at=self._now,
+                old_quiet=self._own_quiet(before),
+                new_quiet=self._own_quiet(after),
             )
         )
+
+    def _own_quiet(self, finding: Finding | None) -> QuietReason | None:
+        said = own_quiet(finding, self._recorded_at) if finding is not None else None
+        return said.reason if said is not None else None
+
+
+def _judged(
+    finding: Finding, examined: Examination, limit_now: Callable[[Finding], LimitNow]
+) -> tuple[ResolveReason | None, int]:
+    """Why an open finding that was not observed closes (None: it stays), and its clear looks in a row."""
+    record = find_record(finding.kind)
+    if record is None:
+        return None, finding.clear_streak  # no detector knows this kind, so none can have seen it gone
+    current = limit_now(finding)
+    if current.switched_off:
+        return ResolveReason.CHECK_OFF, 0
+    look = examined.look(finding.kind, finding.resource_id, finding.subject)
+    if look is Look.CLEAR or (look is Look.HELD and _limit_changed(finding, current)):
+        if any(finding.facts.get(name, 0) > 0 for name in record.sticky_facts):
+            return None, finding.clear_streak  # damage done does not heal, whatever the disk says today
+        if finding.clear_streak + 1 < record.clears_after:
+            return None, finding.clear_streak + 1
+        return ResolveReason.CLEARED if look is Look.CLEAR else ResolveReason.LIMIT_CHANGED, 0
+    # Clear looks must come in a row. No look at all (blind, not examined) neither counts nor breaks the row.
+    return None, 0 if look in (Look.HELD, Look.PRESENT) else finding.clear_streak
 
 
 def _limit_changed(finding: Finding, current: LimitNow) -> bool:
@@ -339,43 +362,23 @@ def _limit_changed(finding: Finding, current: LimitNow) -> bool:
 def _unacknowledged(finding: Finding) -> Finding:
     if finding.acknowledged_at is None:
         return finding
-    return replace(finding, acknowledged_at=None, acknowledged_facts={})
+    return replace(finding, acknowledged_at=None, acknowledged_by="", acknowledged_facts={})
 
 
-def _grew(finding: Finding, observation: Observation) -> bool:
-    """Whether a counter behind an open finding went up: since it was acknowledged, else since it was last seen."""
-    record = _record(finding.kind)
-    if record is None or not record.grows:
-        return False
-    before = finding.acknowledged_facts if finding.acknowledged_at is not None else finding.facts
-    # Facts name what is above zero. A count that was merely not read before wakes once too often; better than never.
-    return any(count > before.get(name, 0) for name, count in observation.facts.items())
-
-
-def _believed(observation: Observation, finding: Finding | None) -> Severity:
-    """The severity of an observation in the light of who says so, and of what was there before."""
-    severity = observation.severity
-    if observation.basis is Basis.MODEL:
-        # A second run that reports the same open claim confirms it.
-        confirmed = finding is not None and finding.is_open and finding.basis is Basis.MODEL
-        return severity if confirmed or severity.rank <= _UNCONFIRMED_MOST.rank else _UNCONFIRMED_MOST
-    if finding is not None and severity is Severity.CRITICAL and _came_and_went(finding, observation):
-        return Severity.WARNING
-    return severity
-
-
-def _came_and_went(finding: Finding, observation: Observation) -> bool:
-    """Whether all that is wrong are counts that were there before, went away by themselves, and are no higher now.
-
-    Needs the verdict of the disk among the facts: without it nothing is made less severe.
-    """
-    record = _record(finding.kind)
-    if record is None or not record.transient_facts or observation.facts.get(VERDICT_FAILED) != 0:
-        return False
-    if finding.is_open and finding.regression_count == 0:
-        return False
-    counts = {name: count for name, count in observation.facts.items() if count > 0}
-    known = record.transient_facts | record.sticky_facts
-    return not record.transient_facts.isdisjoint(counts) and all(
-        name in known and name in finding.facts and count <= finding.facts[name] for name, count in counts.items()
+def _unsilenced(finding: Finding) -> Finding:
+    """Without the snooze or dismissal. A suppression holds whatever comes."""
+    if finding.suppressed:
+        return finding
+    return replace(
+        finding,
+        snoozed_until=None,
+        dismissed_reason=None,
+        remind_at=None,
+        silenced_at=None,
+        silenced_by="",
+        silence_note="",
     )
+
+
+def _reminded(finding: Finding) -> Finding:
+    return replace(_unsilenced(finding), remind_count=finding.remind_count + 1)

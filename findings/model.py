@@ -3,7 +3,7 @@
 Values are frozen. Instants are aware UTC and end in `_at`; percentages run from 0 to 100.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -20,6 +20,7 @@ from findings.investigation import (
     investigation_refusal,
     should_investigate,
 )
+from findings.silence import QuietReason, Silence, quiet
 
 ResourceId = str
 """Canonical id `<type>:<origin>:<native>` (see `findings.identity`), or a foreign id not yet resolved."""
@@ -135,6 +136,10 @@ class Basis(StrEnum):
     MODEL = "model"
 
 
+VERDICT_FAILED = "verdict_failed"
+"""Fact of a disk: 1 where its own verdict is FAILED, 0 where it is PASSED; absent where it gave none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """One statement that something is wrong, as it enters the findings.
@@ -213,6 +218,18 @@ class TransitionReason(StrEnum):
     RAISED = "raised"  # a higher severity
     GREW = "grew"  # same severity, but a counter behind it went up
     RESOLVED = "resolved"
+    REMINDED = "reminded"  # was dismissed to be fixed later, and later is now
+    ACKNOWLEDGED = "acknowledged"  # from here on: an operator's word
+    SNOOZED = "snoozed"
+    DISMISSED = "dismissed"
+    SUPPRESSED = "suppressed"
+    NOTED = "noted"
+    UNACKNOWLEDGED = "unacknowledged"
+    UNSNOOZED = "unsnoozed"
+    UNDISMISSED = "undismissed"
+    UNSUPPRESSED = "unsuppressed"
+    UNNOTED = "unnoted"  # the note before it is back
+    REOPENED = "reopened"  # an operator had resolved it, and takes that back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +237,9 @@ class Transition:
     """One change of a finding. `version`: of the finding after it, so that each version has at most one.
 
     `old_state` and `old_severity` are None for a new finding; `resolve_reason` is set where it was closed, and
-    stays here when the issue comes back.
+    stays here when the issue comes back. `old_quiet` and `new_quiet`: whether an operator wanted this very finding
+    quiet before and after. A change by an operator has no `run_id` but an `author`, and what he said: `note`,
+    `until` (the end of a snooze, the day of a reminder), `dismissed_reason`.
     """
 
     finding_id: str
@@ -233,6 +252,12 @@ class Transition:
     old_severity: Severity | None
     new_severity: Severity
     at: datetime
+    old_quiet: QuietReason | None = None
+    new_quiet: QuietReason | None = None
+    author: str = ""
+    note: str = ""
+    until: datetime | None = None
+    dismissed_reason: DismissedReason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +273,10 @@ class Finding:
     seen, `acknowledged_facts` those an operator acknowledged. `times_raised` counts the runs that saw it,
     `raise_count` how often it got worse while open, `clear_streak` its clear looks in a row.
     `parent_finding`: id of the open finding on the node, host or source that explains this one, or "".
+    `lives_on`: ids of what its resource lives on or in, nearest first, as last seen.
+
+    Of snoozed, dismissed and suppressed at most one holds, said `silenced_at` by `silenced_by`; what was
+    dismissed with `will_fix_later` has a `remind_at`, and `remind_count` counts how often that day came.
     """
 
     org_id: str
@@ -291,6 +320,14 @@ class Finding:
     investigation_attempts: int = 0
     last_investigated_at: datetime | None = None
     parent_finding: str = ""
+    lives_on: tuple[ResourceId, ...] = ()
+    acknowledged_by: str = ""
+    silenced_at: datetime | None = None
+    silenced_by: str = ""
+    silence_note: str = ""
+    remind_at: datetime | None = None
+    remind_count: int = 0
+    user_note: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -302,20 +339,38 @@ class Finding:
         """Whether it is a warning or worse: what counts against a healthy estate, and may be escalated."""
         return self.severity.rank >= Severity.WARNING.rank
 
-    def is_silenced(self, now: datetime) -> bool:
-        """Whether an operator asked for quiet: suppressed, dismissed, or snoozed until later than `now`."""
-        snoozed = self.snoozed_until is not None and self.snoozed_until > now
-        return self.suppressed or self.dismissed_reason is not None or snoozed
+    @property
+    def is_dismissed(self) -> bool:
+        """Whether an operator dismissed it; a reminder may be due all the same."""
+        return self.dismissed_reason is not None
 
-    def is_active(self, now: datetime) -> bool:
+    @property
+    def damage_acknowledged(self) -> bool:
+        """Whether an operator knows of all that is wrong, which is damage that can only be counted.
+
+        Such counters never go back, so without this a disk with one old error would be news for ever. A disk that
+        itself says FAILED stays news.
+        """
+        return bool(self.acknowledged_facts) and not self.facts.get(VERDICT_FAILED)
+
+    def is_silenced(self, now: datetime, silences: Iterable[Silence] = ()) -> bool:
+        """Whether somebody asked for quiet: about this finding, or by one of the silences (`findings.silence`)."""
+        return quiet(self, silences, now) is not None
+
+    def is_active(self, now: datetime, silences: Iterable[Silence] = ()) -> bool:
         """Whether it is open and nobody asked for quiet."""
-        return self.is_open and not self.is_silenced(now)
+        return self.is_open and not self.is_silenced(now, silences)
 
     def should_investigate(
-        self, autonomy: Autonomy, now: datetime, policy: InvestigationPolicy = DEFAULT_POLICY
+        self,
+        autonomy: Autonomy,
+        now: datetime,
+        policy: InvestigationPolicy = DEFAULT_POLICY,
+        *,
+        silences: Iterable[Silence] = (),
     ) -> bool:
         """Whether Patrol may look into it by itself; `investigation_refusal` gives the reason why not."""
-        return should_investigate(self, autonomy, now, policy)
+        return should_investigate(self, autonomy, now, policy, silences=silences)
 
     def investigation_refusal(
         self,
@@ -324,6 +379,7 @@ class Finding:
         policy: InvestigationPolicy = DEFAULT_POLICY,
         *,
         operator_request: bool = False,
+        silences: Iterable[Silence] = (),
     ) -> Refusal | None:
         """The first reason against an investigation (see `findings.investigation`), or None."""
-        return investigation_refusal(self, autonomy, now, policy, operator_request=operator_request)
+        return investigation_refusal(self, autonomy, now, policy, operator_request=operator_request, silences=silences)

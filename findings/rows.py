@@ -1,4 +1,4 @@
-"""Findings and transitions as rows, and back. Pure; column order is the order of the dataclass fields."""
+"""Findings, transitions and silences as rows, and back. Pure; column order is the order of the dataclass fields."""
 
 import json
 import math
@@ -21,12 +21,14 @@ from findings.model import (
     Transition,
     TransitionReason,
 )
+from findings.silence import QuietReason, Silence, SilenceKind
 
 Cell: TypeAlias = str | int | float | bool | datetime | None
 """What a column holds."""
 
 FINDING_COLUMNS = tuple(field.name for field in fields(Finding))
 TRANSITION_COLUMNS = tuple(field.name for field in fields(Transition))
+SILENCE_COLUMNS = tuple(field.name for field in fields(Silence))
 
 FOREIGN_TEXTS = (
     "resource_id",
@@ -39,8 +41,12 @@ FOREIGN_TEXTS = (
     "evidence",
     "limit_source",
     "tool_call_id",
+    "acknowledged_by",
+    "silenced_by",
+    "silence_note",
+    "user_note",
 )
-"""Fields whose text comes from devices, guests or models."""
+"""Fields whose text comes from devices, guests, models or people."""
 
 _finding_cells = attrgetter(*FINDING_COLUMNS)
 _transition_cells = attrgetter(*TRANSITION_COLUMNS)
@@ -62,6 +68,9 @@ _TRANSITION_WORDS: dict[str, type[StrEnum]] = {
     "resolve_reason": ResolveReason,
     "old_severity": Severity,
     "new_severity": Severity,
+    "old_quiet": QuietReason,
+    "new_quiet": QuietReason,
+    "dismissed_reason": DismissedReason,
 }
 _OUTCOMES = frozenset(InvestigationOutcome)
 
@@ -73,6 +82,7 @@ def finding_row(finding: Finding) -> dict[str, Cell]:
     _as_words(row, ("investigation_outcome",))
     row["facts"] = _facts_text(finding.facts)
     row["acknowledged_facts"] = _facts_text(finding.acknowledged_facts)
+    row["lives_on"] = json.dumps(finding.lives_on) if finding.lives_on else "[]"
     if not "".join(_foreign_texts(finding)).isprintable():
         for name in FOREIGN_TEXTS:
             row[name] = storable(row[name])
@@ -83,6 +93,16 @@ def transition_row(transition: Transition) -> dict[str, Cell]:
     """The columns of a transition."""
     row: dict[str, Any] = dict(zip(TRANSITION_COLUMNS, _transition_cells(transition), strict=True))
     _as_words(row, _TRANSITION_WORDS)
+    row["author"], row["note"] = storable(transition.author), storable(transition.note)
+    return row
+
+
+def silence_row(silence: Silence) -> dict[str, Cell]:
+    """The columns of a silence."""
+    row: dict[str, Any] = {name: getattr(silence, name) for name in SILENCE_COLUMNS}
+    row["kind"] = str(silence.kind)
+    for name in ("resource_id", "resource_name", "finding_kind", "reason", "author", "ended_by"):
+        row[name] = storable(row[name])
     return row
 
 
@@ -104,6 +124,7 @@ def finding_of(cells: Sequence[Cell]) -> Finding:
         values["investigation_outcome"] = InvestigationOutcome(outcome) if known else InvestigationOutcome.UNKNOWN
     values["facts"] = _facts(values["facts"])
     values["acknowledged_facts"] = _facts(values["acknowledged_facts"])
+    values["lives_on"] = tuple(json.loads(values["lives_on"])) if values["lives_on"] != "[]" else ()
     return Finding(**values)
 
 
@@ -112,6 +133,13 @@ def transition_of(cells: Sequence[Cell]) -> Transition:
     values: dict[str, Any] = dict(zip(TRANSITION_COLUMNS, cells, strict=True))
     _from_words(values, _TRANSITION_WORDS)
     return Transition(**values)
+
+
+def silence_of(cells: Sequence[Cell]) -> Silence:
+    """The silence of a row in the order of `SILENCE_COLUMNS`."""
+    values: dict[str, Any] = dict(zip(SILENCE_COLUMNS, cells, strict=True))
+    values["kind"] = SilenceKind(values["kind"])
+    return Silence(**values)
 
 
 def _as_words(row: dict[str, Any], names: Iterable[str]) -> None:

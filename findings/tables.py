@@ -1,13 +1,13 @@
-"""Rows of findings and of their changes. `org_id` stands first in every key: nothing is stored or asked without it.
+"""Rows of findings, their changes, and silences. `org_id` stands first in every key: nothing goes without it.
 
 Values are checked where they come in (`findings.model`, `findings.lifecycle`), not here: a table class of SQLModel
 does not validate. Instants are stored in UTC and come back aware.
 """
 
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from sqlalchemy import ForeignKeyConstraint, Index, MetaData, Table, UniqueConstraint
+from sqlalchemy import ForeignKeyConstraint, Index, MetaData, Table, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 
@@ -24,8 +24,13 @@ class StoredRow(SQLModel):
     )
 
 
+def _added(default: str) -> dict[str, Any]:
+    """A column that a later revision of the schema added: what (in SQL) the rows before it hold."""
+    return {"server_default": text(default)}
+
+
 class FindingRow(StoredRow, table=True):
-    """One finding (`findings.model.Finding`). `facts` and `acknowledged_facts` are JSON objects."""
+    """One finding (`findings.model`). `facts` and `acknowledged_facts` are JSON objects, `lives_on` an array."""
 
     __tablename__ = "finding"
     __table_args__ = (
@@ -75,6 +80,14 @@ class FindingRow(StoredRow, table=True):
     investigation_attempts: int
     last_investigated_at: datetime | None
     parent_finding: str
+    lives_on: str = Field(sa_column_kwargs=_added("'[]'"))
+    acknowledged_by: str = Field(sa_column_kwargs=_added("''"))
+    silenced_at: datetime | None
+    silenced_by: str = Field(sa_column_kwargs=_added("''"))
+    silence_note: str = Field(sa_column_kwargs=_added("''"))
+    remind_at: datetime | None
+    remind_count: int = Field(sa_column_kwargs=_added("0"))
+    user_note: str = Field(sa_column_kwargs=_added("''"))
 
 
 class TransitionRow(StoredRow, table=True):
@@ -97,7 +110,35 @@ class TransitionRow(StoredRow, table=True):
     old_severity: str | None
     new_severity: str
     at: datetime
+    old_quiet: str | None
+    new_quiet: str | None
+    author: str = Field(sa_column_kwargs=_added("''"))
+    note: str = Field(sa_column_kwargs=_added("''"))
+    until: datetime | None
+    dismissed_reason: str | None
+
+
+class SilenceRow(StoredRow, table=True):
+    """One silence (`findings.silence.Silence`). Only its end by hand is ever written later."""
+
+    __tablename__ = "silence"
+    __table_args__ = (Index(None, "org_id", "created_at"),)
+
+    org_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    kind: str
+    resource_id: str
+    resource_name: str
+    finding_kind: str
+    starts_at: datetime
+    ends_at: datetime | None
+    reason: str
+    author: str
+    created_at: datetime
+    ended_at: datetime | None
+    ended_by: str
 
 
 FINDINGS: Table = StoredRow.metadata.tables["finding"]
 TRANSITIONS: Table = StoredRow.metadata.tables["transition"]
+SILENCES: Table = StoredRow.metadata.tables["silence"]

@@ -5,7 +5,7 @@ way is what the run's results meet, never the other way round.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -13,7 +13,9 @@ from sqlalchemy import Connection
 from findings.identity import finding_key
 from findings.kinds import Kind
 from findings.lifecycle import Advance, LimitNow, Outcome, advance
-from findings.model import Examination, Finding, FindingState, Gap, Observation
+from findings.model import Examination, Finding, FindingState, Gap, Observation, ResourceId
+from findings.silence import Silence
+from findings.silence_store import SilenceStore
 from findings.store import FindingStore
 from patrol.database import Database
 from patrol.estate.sources.model import Counter
@@ -28,7 +30,7 @@ from signals.model import Problem, Signal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusions:
-    """All that a run has to say, before it is written."""
+    """All that a run has to say, before it is written. `lives_on`: see `patrol.run.lineage`."""
 
     observations: Sequence[Observation]
     examined: Examination
@@ -40,6 +42,7 @@ class Conclusions:
     counters: Mapping[tuple[str, str], Counter]
     resources_checked: int
     uncertain: int = 0
+    lives_on: Mapping[ResourceId, tuple[ResourceId, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,7 @@ def record(
         store = FindingStore(connection, run.org_id)
         keys = {finding_key(each.resource_id, each.kind, each.subject) for each in conclusions.observations}
         known = store.load_open_and(keys)
+        silences = SilenceStore(connection, run.org_id).list_silences(not_over_at=run.started_at)
         step = advance(
             known,
             conclusions.observations,
@@ -89,12 +93,15 @@ def record(
             run_id=run.id,
             org_id=run.org_id,
             limit_now=conclusions.limit_now,
+            silences=silences,
+            lives_on=conclusions.lives_on,
+            recorded_at=now,
         )
         store.apply(step)
         memory = RunMemory(connection, run.org_id)
         memory.keep_counters(conclusions.counters)
         memory.note_read(conclusions.readings, run.started_at)
-        recorded = _recorded(run, conclusions, scope, known, step, now)
+        recorded = _recorded(run, conclusions, scope, known, step, silences, now)
         runs.finish(connection, recorded.run)
         return recorded
 
@@ -107,11 +114,13 @@ def _recorded(
     scope: Scope,
     known: Mapping[str, Finding],
     step: Advance,
+    silences: Sequence[Silence],
     now: datetime,
 ) -> Recorded:
     after = {**known, **{change.after.key: change.after for change in step.changes}}
     active = sorted(
-        (each for each in after.values() if each.is_active(now) and each.resource_id in scope), key=_worst_first
+        (each for each in after.values() if each.is_active(now, silences) and each.resource_id in scope),
+        key=_worst_first,
     )
     resolved = sum(
         change.after.state is FindingState.RESOLVED and change.before is not None and change.before.is_open
@@ -128,7 +137,7 @@ def _recorded(
         completed_at=max(now, run.started_at),
         resources_checked=conclusions.resources_checked,
         new_findings=outcomes.get(Outcome.FILED, 0),
-        existing_findings=outcomes.get(Outcome.REFRESHED, 0) + outcomes.get(Outcome.SILENCED, 0),
+        existing_findings=sum(outcomes.get(each, 0) for each in _STILL_THERE),
         regressed_findings=outcomes.get(Outcome.REGRESSED, 0) + outcomes.get(Outcome.WOKEN, 0),
         resolved_findings=resolved,
         gaps=tuple(conclusions.gaps),
@@ -138,6 +147,7 @@ def _recorded(
     return Recorded(run=ended, active=active, outcomes=outcomes, resolved=resolved)
 
 
+_STILL_THERE = (Outcome.REFRESHED, Outcome.REMINDED, Outcome.SILENCED)
 _KIND_ORDER = {str(kind): position for position, kind in enumerate(Kind)}
 
 

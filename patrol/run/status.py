@@ -19,6 +19,9 @@ def run_status(*, errors: int, active: Sequence[Finding], complete: bool, uncert
     return RunStatus.HEALTHY if complete and not uncertain else RunStatus.INCOMPLETE
 
 
+_BACK = (Outcome.REGRESSED, Outcome.WOKEN, Outcome.REMINDED)
+
+
 def is_complete(gaps: Sequence[Gap], problems: Sequence[Problem]) -> bool:
     """Whether nothing was lost from sight: no lost gap, and no evidence of our own that could not be used."""
     return not problems and not any(gap.sight is Sight.LOST for gap in gaps)
@@ -34,7 +37,7 @@ def status_text(
     known = outcomes.get(Outcome.REFRESHED, 0) + outcomes.get(Outcome.REPEATED, 0)
     counts = (
         ("new", outcomes.get(Outcome.FILED, 0)),
-        ("back", outcomes.get(Outcome.REGRESSED, 0) + outcomes.get(Outcome.WOKEN, 0)),
+        ("back", sum(outcomes.get(each, 0) for each in _BACK)),
         ("known", known),
         ("silenced", outcomes.get(Outcome.SILENCED, 0)),
         ("resolved", resolved),

@@ -171,9 +171,9 @@ def test_nothing_wakes_a_suppressed_finding(state):
     assert set(result.outcomes.values()) == {Outcome.SILENCED}
 
 
-def test_an_acknowledgement_stays_while_a_finding_is_kept_quiet():
+def test_an_acknowledgement_holds_for_what_was_there_then_whatever_else_keeps_it_quiet():
     quiet = finding(suppressed=True, acknowledged_at=NOW)
-    assert only(step(by_key(quiet), observation(severity=Severity.CRITICAL))).acknowledged_at == NOW
+    assert only(step(by_key(quiet), observation(severity=Severity.CRITICAL))).acknowledged_at is None
 
 
 def test_a_snooze_ends_at_its_time():

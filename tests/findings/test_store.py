@@ -85,6 +85,14 @@ FULL = finding(
     investigation_attempts=2,
     last_investigated_at=NOW,
     parent_finding="parent",
+    lives_on=("node:lab:pve1", "cluster:lab"),
+    acknowledged_by="ann",
+    silenced_at=NOW,
+    silenced_by="ben",
+    silence_note="known",
+    remind_at=NOW,
+    remind_count=2,
+    user_note="ask ben",
 )
 
 
