@@ -90,17 +90,15 @@ def private_server(programs: Path) -> Iterator[Server]:
         subprocess.run([*made, "--locale=C.UTF-8", folder / "data"], check=True, capture_output=True, **options)
         settings = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in _SETTINGS.items())
         command = [programs / "postgres", "-D", folder / "data", "-k", folder, *settings]
-        with (
-            (folder / "log").open("wb") as log,
-            subprocess.Popen(command, stdout=log, stderr=log, **options) as process,
-        ):
-            try:
-                server = Server(folder)
-                _wait_for(server, process, folder / "log")
-                yield server
-            finally:
-                process.send_signal(3)  # SIGQUIT: at once; nothing of it is kept
-                process.wait()
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, **options)
+        try:
+            server = Server(folder)
+            _wait_for(server, process, folder / "log")
+            yield server
+        finally:
+            process.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
+            process.wait()
     finally:
         shutil.rmtree(folder)
 

@@ -25,10 +25,8 @@ HOST = "agent:local:web1"
 
 
 @pytest.fixture
-def database():
-    opened = open_database("sqlite://")
-    yield opened
-    opened.close()
+def database(any_database):
+    return any_database
 
 
 @pytest.fixture
