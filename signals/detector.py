@@ -7,7 +7,7 @@ decided here: only a complete sweep by Patrol itself (every page, no lost row) m
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import repeat
+from itertools import chain, repeat
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -74,7 +74,7 @@ class Notes:
         self.problems: list[Problem] = []
         self.checks_off: dict[str, None] = {}  # a set that keeps its order
         self.signals: dict[tuple[Kind, str, str], Signal] = {}
-        self._clear: dict[Sweep, dict[Kind, list[str | tuple[str, str]]]] = {}
+        self._clear: dict[Sweep, list[tuple[Kind, Iterable[str | tuple[str, str]]]]] = {}
         self._clear_subjects: dict[Sweep, list[tuple[Kind, str, str]]] = {}
         self._gaps: dict[Kind, set[str]] = {}
 
@@ -120,10 +120,10 @@ class Notes:
         """States that a value lies between clear and trigger."""
         self.examined.mark(kind, resource_id, Look.HELD, subject)
 
-    def clear(self, page: EvidencePage[Output], kind: Kind, resource_ids: Iterable[str]) -> None:
-        """States that these resources were measured and are fine, with all their subjects."""
-        if page.origin is Origin.PATROL:
-            self._clear.setdefault(page.sweep, {}).setdefault(kind, []).extend(resource_ids)
+    def clear(self, page: EvidencePage[Output], kind: Kind, resource_ids: Sequence[str]) -> None:
+        """States that these resources were measured and are fine, with all their subjects. The list is kept."""
+        if resource_ids and page.origin is Origin.PATROL:
+            self._clear.setdefault(page.sweep, []).append((kind, resource_ids))
 
     def clear_subject(self, page: EvidencePage[Output], kind: Kind, resource_id: str, subject: str) -> None:
         """States that one subject is fine, where the list of subjects is not known to be complete."""
@@ -133,7 +133,7 @@ class Notes:
     def clear_subjects(self, page: EvidencePage[Output], kind: Kind, resource_ids: Sequence[str], subject: str) -> None:
         """States that one subject is fine on each of many resources."""
         if resource_ids and page.origin is Origin.PATROL:
-            self._clear.setdefault(page.sweep, {}).setdefault(kind, []).extend(zip(resource_ids, repeat(subject)))
+            self._clear.setdefault(page.sweep, []).append((kind, zip(resource_ids, repeat(subject))))
 
     def blind(self, kind: Kind, resource_id: str, reason: str, subject: str = "") -> None:
         """States that a condition could not be seen."""
@@ -155,13 +155,16 @@ class Notes:
 
     def settle(self, complete_sweeps: Iterable[Sweep]) -> None:
         """Lets the clears of complete sweeps through. The others say nothing."""
-        for sweep in complete_sweeps:
-            for kind, targets in self._clear.get(sweep, {}).items():
-                gaps = self._gaps.get(kind)
-                if gaps:
-                    self.examined.mark_clear(kind, [each for each in targets if each not in gaps])
-                else:
-                    self.examined.mark_clear(kind, targets)
+        complete = list(complete_sweeps)
+        by_kind: dict[Kind, list[Iterable[str | tuple[str, str]]]] = {}
+        for sweep in complete:
+            for kind, targets in self._clear.get(sweep, ()):
+                by_kind.setdefault(kind, []).append(targets)
+        for kind, lists in by_kind.items():
+            gaps = self._gaps.get(kind)
+            all_targets = chain.from_iterable(lists)
+            self.examined.mark_clear(kind, (each for each in all_targets if each not in gaps) if gaps else all_targets)
+        for sweep in complete:
             for kind, resource_id, subject in self._clear_subjects.get(sweep, ()):
                 self.examined.mark(kind, resource_id, Look.CLEAR, subject)
 

@@ -105,7 +105,7 @@ def is_quiet(counters: SmartAttributes) -> bool:
         or counters.udma_crc_errors
         or counters.self_test_errors
         or counters.critical_warning
-        or counters.available_spare is not None
+        or (counters.available_spare is not None and _spare_used_up(counters))
     )
 
 

@@ -107,17 +107,13 @@ class Examined:
     def mark_clear(self, kind: Kind, targets: Iterable[ResourceId | tuple[ResourceId, str]]) -> None:
         """Notes `clear` for many resources, or subjects (id, subject), at once; a stronger look already noted stays."""
         clear = dict.fromkeys(targets, Look.CLEAR)
-        looks = self._looks.setdefault(kind, {})
-        if looks:
-            stronger = {
-                target: look
-                for target, look in looks.items()
-                if look is not Look.CLEAR and look is not Look.BLIND and target in clear
-            }
-            looks.update(clear)
-            looks.update(stronger)
-        else:
-            looks.update(clear)
+        # Nearly everything is clear: what was noted before is put upon it, not the other way round.
+        for target, look in self._looks.get(kind, {}).items():
+            if look is not Look.BLIND:
+                clear[target] = look
+            elif clear.setdefault(target, look) is Look.CLEAR:
+                self._reasons.pop((kind, target), None)
+        self._looks[kind] = clear
 
     def look(self, kind: str, resource_id: ResourceId, subject: str = "") -> Look | None:
         """What was seen of one condition; None if it was not examined."""

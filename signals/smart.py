@@ -15,7 +15,7 @@ pass SMART through is blind for good.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple
 
 from findings.kinds import Kind
 from findings.model import Look, Severity
@@ -24,22 +24,13 @@ from signals.disk_identity import device_of, find_disk_id, serial_of
 from signals.disk_trouble import has_failed, is_quiet, is_sound, trouble_of
 from signals.evidence import DiskHealthOutput, DiskRow, DisksOutput, InventoryRow, Page
 from signals.model import Origin
-from signals.thresholds import Limit, Limited
+from signals.thresholds import Limit, Limited, special_test
 
 HOTTEST_CELSIUS = 150.0
 """No disk reports more: beyond it the field was misread. 0 and less are disks without a sensor."""
 
 _ANY = Limit(trigger=0, clear=0, provenance="built-in: any count above 0")
 _OWN_LIMIT = "the disk's own operating limit"
-
-
-@runtime_checkable
-class _KnowsSpecial(Protocol):
-    """Thresholds that know which resources have limits of their own."""
-
-    def is_special(self, resource: InventoryRow) -> bool:
-        """Whether something beside its type decides the limits of this resource."""
-        ...
 
 
 class _Limits(NamedTuple):
@@ -57,6 +48,10 @@ class _Fine(NamedTuple):
     sound: list[str]
     unworn: list[str]
     cool: list[str]
+
+
+_KINDS = (Kind.SMART_FAILURE, Kind.DISK_WEAR, Kind.HIGH_TEMPERATURE)
+"""What is judged, in the order of `_Fine`."""
 
 
 class _Case(NamedTuple):
@@ -78,9 +73,8 @@ class SmartDetector:
         self._thresholds = context.thresholds
         self._inventory = context.inventory
         self._notes = notes
-        # Disks of one type share their limits, where the thresholds can say which ones do not.
-        self._is_special = context.thresholds.is_special if isinstance(context.thresholds, _KnowsSpecial) else None
-        self._plain: dict[tuple[str, str], _Limits] = {}
+        self._is_special = special_test(context.thresholds)
+        self._plain: dict[tuple[str, str | None], _Limits] = {}
 
     def read(self, page: EvidencePage[Page]) -> None:
         """Judges the disks of one page."""
@@ -98,13 +92,15 @@ class SmartDetector:
 
     def _judge(self, page: EvidencePage[Page], rows: Sequence[DiskRow], host: str) -> None:
         # Nearly all disks of a large estate are well: they cost a few reads of fields and one append.
-        known = self._inventory.rows
+        known, is_special, shared = self._inventory.rows.get, self._is_special, self._plain.get
         sweep = page.origin is Origin.PATROL
         well: list[str] = []
         fine = _Fine([], [], [])
         for row in rows:
-            resource = (known.get(row.id) if isinstance(row.id, str) else None) or self._resource(row, host)
-            limits = self._limits_of(resource, row.type or "")
+            resource = known(row.id) or self._resource(row, host)  # type: ignore[arg-type]  # no number is known
+            limits = shared((resource.type, row.type)) if is_special is None or not is_special(resource) else None
+            if limits is None:
+                limits = self._limits_of(resource, row.type)
             used = row.life_used_percent
             if used is None:
                 used = _life_used(row)
@@ -114,9 +110,9 @@ class SmartDetector:
             else:
                 self._look_closely(_Case(page, row, resource, limits, used), fine)
         if sweep:
-            self._notes.clear(page, Kind.SMART_FAILURE, well + fine.sound)
-            self._notes.clear(page, Kind.DISK_WEAR, well + fine.unworn)
-            self._notes.clear(page, Kind.HIGH_TEMPERATURE, well + fine.cool)
+            for kind, ids in zip(_KINDS, fine, strict=True):
+                self._notes.clear(page, kind, well)
+                self._notes.clear(page, kind, ids)
 
     def _look_closely(self, case: _Case, fine: _Fine) -> None:
         if self._is_sound(case):
@@ -126,13 +122,10 @@ class SmartDetector:
         if self._is_cool(case):
             fine.cool.append(case.resource.id)
 
-    def _limits_of(self, resource: InventoryRow, disk_type: str) -> _Limits:
-        if self._is_special is None or self._is_special(resource):
-            return self._ask(resource, disk_type)
-        key = (resource.type, disk_type)
-        limits = self._plain.get(key)
-        if limits is None:
-            limits = self._plain[key] = self._ask(resource, disk_type)
+    def _limits_of(self, resource: InventoryRow, disk_type: str | None) -> _Limits:
+        limits = self._ask(resource, disk_type or "")
+        if self._is_special is None or not self._is_special(resource):
+            self._plain[resource.type, disk_type] = limits
         return limits
 
     def _ask(self, resource: InventoryRow, disk_type: str) -> _Limits:
@@ -232,15 +225,17 @@ class SmartDetector:
 def _is_well_at_a_glance(row: DiskRow, limits: _Limits, used: float | None) -> bool:
     """Whether nothing about a disk needs a closer look: the way of nearly every row."""
     celsius, own = row.temperature, row.temperature_limit
-    counters = row.smart_attributes or row.attributes
+    one, other = row.attributes, row.smart_attributes
+    wear, _heat, wear_below, heat_below = limits
     return (
         row.health == "PASSED"
         and celsius is not None
-        and 0 < celsius < limits.heat_below
+        and 0 < celsius < heat_below
         and (own is None or celsius <= own)
-        and (used < limits.wear_below if used is not None else limits.wear is not None and _spins(row))
+        and (used < wear_below if used is not None else wear is not None and _spins(row))
         and not row.failing
-        and (counters is None or (is_quiet(counters) and (row.attributes is None or row.smart_attributes is None)))
+        and (one is None or (other is None and is_quiet(one)))
+        and (other is None or is_quiet(other))
         and row.smartAttributes is None
     )
 

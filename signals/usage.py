@@ -7,14 +7,14 @@ Percentages run from 0 to 100 of what the resource may use, for containers too. 
 average over the window that the thresholds ask for; the others are values of the moment.
 """
 
-from collections.abc import Iterator
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, NamedTuple
 
 from findings.kinds import Kind
 from findings.model import Look
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import InventoryRow, Page, PerformanceOutput, PerformanceRow, ResourceDisksOutput
-from signals.thresholds import Limit, Limited
+from signals.evidence import Id, InventoryRow, Page, PerformanceOutput, PerformanceRow, ResourceDisksOutput
+from signals.thresholds import Limit, Limited, special_test
 
 MAIN_DISK = "main disk"
 """Subject of a guest's disk as its hypervisor sees it: what is fine about it says nothing of other file systems."""
@@ -23,6 +23,8 @@ SHORT_OF_MEMORY_PERCENT = 80.0
 ENOUGH_MEMORY_PERCENT = 75.0
 """Full swap hurts where memory is short as well. Beside plenty of memory it holds old pages that nobody misses."""
 
+_MAY_BE_STOPPED = "the inventory is incomplete: whether it runs is not known"
+
 _MOST_PERCENT = 100.5  # rounding and sampling may go a little beyond 100; more is another unit
 
 _PRESSURES = (
@@ -30,21 +32,14 @@ _PRESSURES = (
     ("memory", Limited.PRESSURE_MEMORY, "all work waited for memory"),
     ("io", Limited.PRESSURE_IO, "all work waited for I/O"),
 )
-
-
-@runtime_checkable
-class _KnowsSpecial(Protocol):
-    """Thresholds that know which resources have limits of their own."""
-
-    def is_special(self, resource: InventoryRow) -> bool:
-        """Whether something beside its type decides the limits of this resource."""
-        ...
+_LIMITED_PRESSURES = tuple(limited for _subject, limited, _what in _PRESSURES)
 
 
 class _Limits(NamedTuple):
-    """What holds for one resource.
+    """What holds for one resource. `pressures`: in the order of `_PRESSURES`.
 
-    `below`: under which CPU, window, memory, swap and main disk need no closer look (-1: they always do).
+    `below`: under which CPU, window, memory, swap and main disk need no closer look (-1: they always do);
+    `pressures_below`: likewise.
     """
 
     cpu: Limit | None
@@ -52,7 +47,9 @@ class _Limits(NamedTuple):
     memory: Limit | None
     swap: Limit | None
     disk: Limit | None
+    pressures: tuple[Limit | None, ...]
     below: tuple[float, float, float, float, float]
+    pressures_below: tuple[float, ...]
 
 
 class _Fine(NamedTuple):
@@ -62,6 +59,8 @@ class _Fine(NamedTuple):
     memory: list[str]
     swap: list[str]
     disk: list[str]
+    busy: list[str]  # CPU and memory, at a glance
+    pressed: list[str]  # all three pressures, at a glance
 
 
 class _Case(NamedTuple):
@@ -82,8 +81,7 @@ class UsageDetector:
         self._thresholds = context.thresholds
         self._inventory = context.inventory
         self._notes = notes
-        # Resources of one type share their limits, where the thresholds can say which ones do not.
-        self._is_special = context.thresholds.is_special if isinstance(context.thresholds, _KnowsSpecial) else None
+        self._is_special = special_test(context.thresholds)
         self._by_type: dict[tuple[str, str], _Limits] = {}
         self._with_filesystems: set[str] = set()
         self._full_disks: list[tuple[_Case, float, Limit]] = []
@@ -109,33 +107,56 @@ class UsageDetector:
                 self._signal(Kind.HIGH_DISK, case, percent, limit, summary, subject=MAIN_DISK)
 
     def _read_performance(self, page: EvidencePage[Page], output: PerformanceOutput) -> None:
-        # Nearly all rows of a large estate are healthy. They cost one glance here, and the careful methods below
-        # are for the rest; both must say the same of a healthy row (a property test holds them to it).
-        fine = _Fine([], [], [], [])
-        unremarkable: list[str] = []
-        known, is_special = self._inventory.rows, self._is_special
-        limits, limits_for = None, ("", "")
-        for name, row in _rows(output):
-            resource = known.get(name) or self._resolve(name, row)
-            if is_special is None or is_special(resource):
-                limits, limits_for = self._ask(resource), ("", "")
-            elif limits is None or limits_for != (resource.type, resource.disk_type):
-                limits_for = resource.type, resource.disk_type
-                limits = self._by_type.get(limits_for) or self._by_type.setdefault(limits_for, self._ask(resource))
-            if _is_fine_at_a_glance(row, limits):
-                unremarkable.append(resource.id)
-                if row.swap_percent is not None:
-                    fine.swap.append(resource.id)
-                if row.avg_disk is not None:
-                    fine.disk.append(resource.id)
-            else:
-                self._look_closely(_Case(page, row, resource, limits), fine)
-        self._notes.clear(page, Kind.HIGH_CPU, unremarkable)
-        self._notes.clear(page, Kind.HIGH_MEMORY, unremarkable)
-        self._notes.clear(page, Kind.HIGH_CPU, fine.cpu)
-        self._notes.clear(page, Kind.HIGH_MEMORY, fine.memory)
+        fine = _Fine([], [], [], [], [], [])
+        self._judge_rows(page, output.summary.items(), fine)
+        self._judge_rows(page, _other_rows(output), fine)
+        for kind, ids in ((Kind.HIGH_CPU, fine.cpu), (Kind.HIGH_MEMORY, fine.memory)):
+            self._notes.clear(page, kind, fine.busy)
+            self._notes.clear(page, kind, ids)
         self._notes.clear(page, Kind.HIGH_SWAP, fine.swap)
         self._notes.clear_subjects(page, Kind.HIGH_DISK, fine.disk, MAIN_DISK)
+        for subject, _limited, _what in _PRESSURES:
+            self._notes.clear_subjects(page, Kind.HIGH_PRESSURE, fine.pressed, subject)
+
+    def _judge_rows(self, page: EvidencePage[Page], rows: Iterable[tuple[Id, PerformanceRow]], fine: _Fine) -> None:
+        # Nearly all rows of a large estate are healthy. They cost one glance here, written out because it is taken a
+        # hundred thousand times, and the careful methods below are for the rest; both must say the same of a
+        # healthy row (a property test holds them to it).
+        known, is_special = self._inventory.rows.get, self._is_special
+        _, _, swaps, disks, busy, pressed = fine
+        limits: _Limits | None = None
+        type_: str | None = None  # None: the limits at hand are one resource's own
+        disk_type = ""
+        for key, row in rows:
+            name = row.resource_id or key
+            resource = known(name) or self._resolve(str(name), row)  # type: ignore[arg-type]  # no number is known
+            if is_special is not None and is_special(resource):
+                limits, type_ = self._ask(resource), None
+                cpu_below, least_window, memory_below, swap_below, disk_below = limits.below
+            elif limits is None or resource.type != type_ or resource.disk_type != disk_type:
+                type_, disk_type = resource.type, resource.disk_type
+                limits = self._by_type.get((type_, disk_type)) or self._ask_for_type(resource)
+                cpu_below, least_window, memory_below, swap_below, disk_below = limits.below
+            cpu, memory, swap, disk = row.avg_cpu, row.avg_memory, row.swap_percent, row.avg_disk
+            if (
+                cpu is not None
+                and 0.0 < cpu < cpu_below
+                and memory is not None
+                and 0.0 < memory < memory_below
+                and (row.disk_percent is None if disk is None else 0.0 < disk < disk_below)
+                and (swap is None or 0.0 <= swap < swap_below)
+                and ((window := row.cpu_window_seconds) is None or window >= least_window)
+                and ((row.pressure_cpu is row.pressure_memory is row.pressure_io is None) or _is_unpressed(row, limits))
+            ):
+                busy.append(resource.id)
+                if swap is not None:
+                    swaps.append(resource.id)
+                if disk is not None:
+                    disks.append(resource.id)
+                if row.pressure_cpu is not None:
+                    pressed.append(resource.id)
+            else:
+                self._look_closely(_Case(page, row, resource, limits), fine)
 
     def _look_closely(self, case: _Case, fine: _Fine) -> None:
         if self._is_cpu_fine(case):
@@ -156,9 +177,9 @@ class UsageDetector:
         )
 
     def _ask(self, resource: InventoryRow) -> _Limits:
-        cpu, memory, swap, disk = (
+        cpu, memory, swap, disk, *pressures = (
             self._thresholds.limit(resource, limited)
-            for limited in (Limited.CPU, Limited.MEMORY, Limited.SWAP, Limited.DISK)
+            for limited in (Limited.CPU, Limited.MEMORY, Limited.SWAP, Limited.DISK, *_LIMITED_PRESSURES)
         )
         window = self._thresholds.window_seconds(resource, Limited.CPU)
         return _Limits(
@@ -167,8 +188,14 @@ class UsageDetector:
             memory=memory,
             swap=swap,
             disk=disk,
+            pressures=tuple(pressures),
             below=(_below(cpu), window, _below(memory), _below(swap), _below(disk)),
+            pressures_below=tuple(map(_below, pressures)),
         )
+
+    def _ask_for_type(self, resource: InventoryRow) -> _Limits:
+        limits = self._by_type[resource.type, resource.disk_type] = self._ask(resource)
+        return limits
 
     # Each of these looks closely at one value, says what is to be said, and returns whether it is fine.
 
@@ -178,6 +205,8 @@ class UsageDetector:
             return False
         if _is_stopped(case.resource):
             return True
+        if self._inventory.may_hide(case.resource.id):
+            return self._blind(Kind.HIGH_CPU, case, _MAY_BE_STOPPED)
         value = _first_measured(row.avg_cpu, row.cpu_percent)
         if value is None:
             return self._blind(Kind.HIGH_CPU, case, "CPU use was not measured")
@@ -196,6 +225,8 @@ class UsageDetector:
             return False
         if _is_stopped(case.resource):
             return True
+        if self._inventory.may_hide(case.resource.id):
+            return self._blind(Kind.HIGH_MEMORY, case, _MAY_BE_STOPPED)
         value = _memory(case.row)
         if value is None:
             return self._blind(Kind.HIGH_MEMORY, case, "memory use was not measured")
@@ -222,24 +253,28 @@ class UsageDetector:
         return self._judge(Kind.HIGH_SWAP, case, value, limit, summary)
 
     def _shortage(self, case: _Case) -> Look:
-        """Whether memory is short: by its use, or by what work waits for it. The worse of the two counts."""
+        """Whether memory is short: by its use, or by what work waits for it. The worse of the two counts.
+
+        That nothing waits for memory is no answer where its use was not measured.
+        """
         looks: list[Look] = []
         memory = _memory(case.row)
-        if memory is not None and 0 < memory <= _MOST_PERCENT:
+        measured = memory is not None and 0 < memory <= _MOST_PERCENT
+        if memory is not None and measured:
             over = memory > ENOUGH_MEMORY_PERCENT
             looks.append(Look.PRESENT if memory > SHORT_OF_MEMORY_PERCENT else Look.HELD if over else Look.CLEAR)
         pressure = case.row.pressure_memory
-        limit = self._thresholds.limit(case.resource, Limited.PRESSURE_MEMORY)
-        if pressure is not None and limit is not None:
+        _cpu, limit, _io = case.limits.pressures
+        if pressure is not None and limit is not None and 0 <= pressure <= _MOST_PERCENT:
             looks.append(limit.look(pressure))
-        return next((look for look in (Look.PRESENT, Look.HELD, Look.CLEAR) if look in looks), Look.BLIND)
+        worst = next((look for look in (Look.PRESENT, Look.HELD) if look in looks), None)
+        return worst or (Look.CLEAR if measured else Look.BLIND)
 
     def _judge_pressure(self, case: _Case) -> None:
         fine: list[str] = []
         row = case.row
         values = (row.pressure_cpu, row.pressure_memory, row.pressure_io)
-        for value, (subject, limited, what) in zip(values, _PRESSURES, strict=True):
-            limit = self._thresholds.limit(case.resource, limited)
+        for value, limit, (subject, _limited, what) in zip(values, case.limits.pressures, _PRESSURES, strict=True):
             if limit is None or value is None:
                 continue
             if not 0 <= value <= _MOST_PERCENT:
@@ -298,38 +333,23 @@ def _below(limit: Limit | None) -> float:
     return -1 if limit is None else limit.clear
 
 
-def _is_fine_at_a_glance(row: PerformanceRow, limits: _Limits) -> bool:
-    """Whether everything that the row shows is measured, and so low that no rule could say otherwise."""
-    cpu_below, cpu_window_seconds, memory_below, swap_below, disk_below = limits.below
-    cpu = row.avg_cpu
-    if cpu is None or not 0 < cpu < cpu_below:
-        return False
-    memory = row.avg_memory
-    if memory is None or not 0 < memory < memory_below:
-        return False
-    window = row.cpu_window_seconds
-    if window is not None and window < cpu_window_seconds:
-        return False
-    swap = row.swap_percent
-    if swap is not None and not 0 <= swap < swap_below:
-        return False
-    disk = row.avg_disk
-    if not 0 < disk < disk_below if disk is not None else row.disk_percent is not None:
-        return False
-    return row.pressure_cpu is None and row.pressure_memory is None and row.pressure_io is None
+def _is_unpressed(row: PerformanceRow, limits: _Limits) -> bool:
+    """Whether all three pressures were measured, and are so low that no rule could say otherwise."""
+    measured = (row.pressure_cpu, row.pressure_memory, row.pressure_io)
+    return all(
+        value is not None and 0 <= value < below for value, below in zip(measured, limits.pressures_below, strict=True)
+    )
 
 
-def _rows(output: PerformanceOutput) -> Iterator[tuple[str, PerformanceRow]]:
-    """The rows of all three shapes, each with the id or name that it goes by; rows without any are nobody's."""
-    for key, row in output.summary.items():
-        yield str(row.resource_id or key), row
+def _other_rows(output: PerformanceOutput) -> Iterator[tuple[Id, PerformanceRow]]:
+    """The rows of the two older shapes, each with the id or name that it goes by; rows without any are nobody's."""
     rows = output.resources
     if _has_flat_values(output):
         rows = [*rows, _flat_row(output)]
     for row in rows:
         name = row.resource_id or row.id or row.resource_name or row.name
         if name:
-            yield str(name), row
+            yield name, row
 
 
 def _has_flat_values(output: PerformanceOutput) -> bool:

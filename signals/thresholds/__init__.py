@@ -1,6 +1,6 @@
 """Limits: what can be limited, and the resolver that answers for each resource (docs/alert-settings.md)."""
 
-from signals.thresholds.limit import Limit, Limited, Thresholds
+from signals.thresholds.limit import Limit, Limited, Thresholds, special_test
 from signals.thresholds.resolver import AlertThresholds
 
-__all__ = ["AlertThresholds", "Limit", "Limited", "Thresholds"]
+__all__ = ["AlertThresholds", "Limit", "Limited", "Thresholds", "special_test"]

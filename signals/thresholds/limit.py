@@ -1,7 +1,8 @@
 """What can be limited, what a limit is, and what a detector may ask."""
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -73,3 +74,28 @@ class Thresholds(Protocol):
     def offline_expected(self, resource: InventoryRow) -> bool:
         """Whether the operator said that this resource may be away (connectivity checks off)."""
         ...
+
+
+@runtime_checkable
+class KnowsSpecial(Protocol):
+    """Thresholds that know which resources have limits of their own: all others of a type share theirs."""
+
+    @property
+    def has_special(self) -> bool:
+        """Whether there may be any such resource."""
+        ...
+
+    def is_special(self, resource: InventoryRow) -> bool:
+        """Whether something beside its type may decide the limits of this resource."""
+        ...
+
+
+def special_test(thresholds: Thresholds) -> Callable[[InventoryRow], bool] | None:
+    """Tells which resources must be asked for by themselves; None where limits depend on the type alone."""
+    if not isinstance(thresholds, KnowsSpecial):
+        return _always
+    return thresholds.is_special if thresholds.has_special else None
+
+
+def _always(_resource: InventoryRow) -> bool:
+    return True

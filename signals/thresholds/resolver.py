@@ -57,7 +57,7 @@ class AlertThresholds:
             for host in (AGENT, NODE, DOCKER_HOST)
         )
         self._has_exclusions = bool(self._exclusions)
-        self._has_special = self._has_overrides or self._has_exclusions or self._disks_by_owner
+        self.has_special = self._has_overrides or self._has_exclusions or self._disks_by_owner
         self._plain: dict[tuple[str, Limited, str], Limit | None] = {}
 
     def for_inventory(self, inventory: Inventory) -> "AlertThresholds":
@@ -81,7 +81,7 @@ class AlertThresholds:
 
     def limit(self, resource: InventoryRow, metric: Limited, *, disk_type: str = "") -> Limit | None:
         """The limit in force, None if the operator switched this check off. Cheap enough for every row of a page."""
-        if self._has_special and self.is_special(resource):
+        if self.has_special and self.is_special(resource):
             answer = self._settle(resource, metric, disk_type or resource.disk_type)
             return answer if isinstance(answer, Limit) else None
         return self.plain_limit(resource.type, metric, disk_type or resource.disk_type)
@@ -98,7 +98,7 @@ class AlertThresholds:
 
     def is_special(self, resource: InventoryRow) -> bool:
         """Whether an override, a list of names, tags or VMIDs, or the owner of a disk may change this one's limits."""
-        if not self._has_special:
+        if not self.has_special:
             return False
         if self._has_overrides and self._overrides_of(resource):
             return True

@@ -503,6 +503,8 @@ def test_heat_is_judged_by_the_kind_of_disk_and_by_its_own_limit(fields, expecte
 class OneSpecial(Limits):
     """Limits in which one disk has its own, and says so; counts how often it is asked."""
 
+    has_special = True
+
     def __init__(self):
         super().__init__()
         self.asked = 0

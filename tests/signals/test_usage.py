@@ -67,6 +67,8 @@ class FixedThresholds:
 class SharingThresholds(FixedThresholds):
     """Knows which resources have limits of their own, so that the others are asked for once."""
 
+    has_special = True
+
     def is_special(self, resource: InventoryRow) -> bool:
         return resource.id in self.own
 
@@ -456,7 +458,7 @@ def test_limits_are_asked_for_once_a_type_where_that_is_known_to_do() -> None:
         for kind in ("vm", "node")
     }
     notes = judged(PerformanceOutput(summary=rows), thresholds=thresholds)
-    assert thresholds.asked == 8  # CPU, memory, swap and disk of two types
+    assert thresholds.asked == 14  # CPU, memory, swap, disk and three pressures of two types
     assert len(notes.examined) == 200
 
 
