@@ -219,6 +219,7 @@ class TransitionReason(StrEnum):
     GREW = "grew"  # same severity, but a counter behind it went up
     RESOLVED = "resolved"
     REMINDED = "reminded"  # was dismissed to be fixed later, and later is now
+    UNITED = "united"  # two ids turned out to be one resource: it moved there, or took in its twin with its history
     ACKNOWLEDGED = "acknowledged"  # from here on: an operator's word
     SNOOZED = "snoozed"
     DISMISSED = "dismissed"
