@@ -1,4 +1,4 @@
-"""Outputs for readers that no detector reads: search, single resources, lists, topology, alerts."""
+"""Outputs for readers that no detector reads: search, single resources, lists, alerts."""
 
 from datetime import datetime
 

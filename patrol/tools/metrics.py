@@ -7,9 +7,10 @@ from pydantic import Field
 
 from findings.model import Topic
 from patrol.estate.model import Metric, Resource, ResourceType
-from patrol.tools.filters import matching
+from patrol.tools.filters import matching, one_resource
 from patrol.tools.model import BY_RESOURCE, Call, ResourceFilters, Selector, Tool
 from patrol.tools.paging import finished, part_of
+from patrol.tools.past import add_past
 from patrol.tools.view import EstateView
 from signals.evidence import (
     DiskRow,
@@ -26,17 +27,22 @@ class MetricsArguments(ResourceFilters):
 
     type: str = Field(description="what to read: performance, disks or temperatures")
     period: Literal["24h", "7d"] | None = Field(
-        default=None, description="accepted as documented; values are those of the latest collection, with their window"
+        default=None,
+        description="performance: adds trend and maxima of this period, and with resource_id up to 120 points of it; "
+        "averages stay those of the latest collection, with their window",
     )
     health: str | None = Field(default=None, description="disks: PASSED, FAILED or UNKNOWN")
     disk_type: str | None = Field(default=None, description="disks: nvme, sata, sas, hdd")
 
 
 def performance(view: EstateView, call: Call) -> PerformanceOutput:
-    """The latest readings of every resource that has some, by id."""
+    """The latest readings of every resource that has some, by id; with `period` also what they were."""
     measured = view.kept("measured", lambda: [each for each in view.resources if each.metrics])
     part = part_of(call, view.kept(("performance", call.filters()), lambda: matching(view, call, measured)))
     page = PerformanceOutput(period="latest", summary={each.id: _performance_row(each) for each in part.rows})
+    if call.text("period"):
+        asked = one_resource(view, call.text("resource_id")) if call.text("resource_id") else None
+        add_past(view.past, page, call.text("period"), part.rows, asked)
     return finished(view, call, page, part, page.summary)
 
 

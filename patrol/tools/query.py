@@ -16,6 +16,7 @@ from patrol.tools.health import health
 from patrol.tools.model import BY_RESOURCE, Call, ErrorCode, ResourceFilters, Selector, Tool, ToolError
 from patrol.tools.paging import finished, part_of
 from patrol.tools.reachability import is_reachable
+from patrol.tools.topology import topology
 from patrol.tools.view import EstateView
 from signals.evidence import BackupTaskRow, InventoryOutput
 from signals.times import parse_time
@@ -26,7 +27,7 @@ _GIB = 1 << 30
 class QueryArguments(ResourceFilters):
     """Arguments of pulse_query."""
 
-    action: str = Field(description="search, get, list, inventory or health")
+    action: str = Field(description="search, get, list, topology, inventory or health")
     query: str | None = Field(default=None, min_length=1, description="search: part of a name, id, address or tag")
     status: str | None = Field(default=None, description="search, list, inventory: running, stopped, offline ...")
 
@@ -229,6 +230,13 @@ QUERY = Tool(
                 answer=list_resources,
                 topics=_INVENTORY,
                 filters=BY_RESOURCE | {"status"},
+            ),
+            Selector(
+                name="topology",
+                description="hosts with the guests and containers on them, and counts",
+                answer=topology,
+                topics=_INVENTORY,
+                filters=BY_RESOURCE,
             ),
             Selector(
                 name="inventory",

@@ -11,6 +11,7 @@ from patrol.estate.model import Estate
 from patrol.tools.alerts import ALERTS
 from patrol.tools.metrics import METRICS
 from patrol.tools.model import Arguments, Call, ErrorCode, Selector, Tool, ToolError, ToolSpec
+from patrol.tools.past import Past
 from patrol.tools.query import QUERY
 from patrol.tools.storage import STORAGE
 from patrol.tools.view import EstateView
@@ -24,12 +25,12 @@ _PAGING = frozenset({"limit", "offset"})
 class Toolbox:
     """The read tools over one collected estate: the model, the sweep and a replay see the same facts.
 
-    `now`: the time of the run, at which the estate is looked at.
+    `now`: the time of the run, at which the estate is looked at. `past`: what history tells up to then.
     """
 
-    def __init__(self, estate: Estate, now: datetime) -> None:
+    def __init__(self, estate: Estate, now: datetime, past: Past | None = None) -> None:
         self.now = now
-        self.view = EstateView(estate)
+        self.view = EstateView(estate, past)
 
     def call(self, tool_name: str, arguments: Mapping[str, object]) -> Page:
         """One answer as a struct. Raises ToolError for a call that cannot be answered."""

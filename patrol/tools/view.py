@@ -9,6 +9,7 @@ from patrol.estate.identity import HOSTS
 from patrol.estate.inventory import unanswered_sources
 from patrol.estate.model import Estate, Resource, ResourceType
 from patrol.estate.names import AliasIndex
+from patrol.tools.past import Past
 
 _DEEPEST = 8  # a container on a guest on a node on a cluster, and some room; also ends a ring of parents
 
@@ -18,8 +19,10 @@ SelectedT = TypeVar("SelectedT")
 class EstateView:
     """One collected estate. Lists are sorted by id; selections are kept, so that every page of them is a slice."""
 
-    def __init__(self, estate: Estate) -> None:
+    def __init__(self, estate: Estate, past: Past | None = None) -> None:
+        """`past`: what history tells; None where none is kept."""
         self.estate = estate
+        self.past = past
         self.names = AliasIndex(estate.resources)
         self._selections: dict[Hashable, object] = {}
 

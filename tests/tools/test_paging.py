@@ -21,8 +21,9 @@ EVERY_SELECTOR = [
 ROWS = {
     "summary", "disks", "hosts", "smart", "raid", "arrays", "pools", "resources", "pbs", "pve", "recent_tasks", "tasks",
     "jobs", "alerts", "matches", "guests", "systems", "nodes", "vms", "containers", "physical_disks", "storage_pools",
-    "raid_arrays",
+    "raid_arrays", "clusters",
 }  # fmt: skip
+GROUPS = {"proxmox", "docker", "kubernetes"}
 NESTED = {"hosts": ("smart", "raid", "arrays")}
 
 
@@ -51,7 +52,9 @@ def rows_of(page: object) -> Iterator[bytes]:
     """Every row of a page, encoded, in the order in which the page shows it."""
     for field in msgspec.structs.fields(type(page)):
         rows = getattr(page, field.name)
-        if field.name not in ROWS or not rows:
+        if field.name in GROUPS:
+            yield from rows_of(rows)
+        if field.name not in ROWS or not isinstance(rows, (list, dict)):
             continue
         for row in rows.values() if isinstance(rows, dict) else rows:
             inner = [each for name in NESTED.get(field.name, ()) for each in getattr(row, name, ())]
