@@ -6,6 +6,7 @@
 Each mount is a subject on its host or guest.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from findings.identity import canonical_id
@@ -46,10 +47,16 @@ class FilesystemDetector:
         """Judges every file system of a page."""
         if not isinstance(page.output, ResourceDisksOutput):
             return
-        clear: dict[Kind, list[str]] = {}
+        clear: dict[Kind, list[str]] = {kind: [] for kind, _limited, _what in _CHECKS}
+        roomy, sparse = clear.values()
+        known = self._inventory.rows.get
         for owner in page.output.resources:
-            resource = self._resolve(owner)
+            resource = known(owner.id) or self._resolve(owner)  # type: ignore[arg-type]  # no number is known
             if resource is None:
+                continue
+            if owner.disks and self._is_fine_at_a_glance(resource, owner.disks):
+                roomy.append(resource.id)
+                sparse.append(resource.id)
                 continue
             for kind in self._judge(page, owner, resource):
                 clear.setdefault(kind, []).append(resource.id)
@@ -58,6 +65,21 @@ class FilesystemDetector:
 
     def finish(self) -> None:
         """Every file system was judged by itself."""
+
+    def _is_fine_at_a_glance(self, resource: InventoryRow, rows: Sequence[FilesystemRow]) -> bool:
+        """Whether every mount was measured whole, and is so far below its limits that no rule could say otherwise."""
+        limit_of = self._thresholds.limit
+        for row in rows:
+            percent, inodes = row.usage_percent, row.inodes_percent
+            if percent is None or inodes is None or row.error_count is not None or row.forced_read_only:
+                return False
+            limit = limit_of(resource, Limited.DISK, disk_type=row.disk_type)
+            if limit is None or not 0 < percent < limit.clear:
+                return False
+            limit = limit_of(resource, Limited.INODES, disk_type=row.disk_type)
+            if limit is None or not 0 <= inodes < limit.clear:
+                return False
+        return True
 
     def _resolve(self, owner: ResourceDisks) -> InventoryRow | None:
         name = str(owner.id or owner.vmid or owner.name or "")

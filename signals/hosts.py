@@ -65,10 +65,12 @@ class HostDetector:
                 if host is not None:
                     self._judge_units(page, host, health)
         elif isinstance(output, TemperaturesOutput):
+            judged: list[str] = []
             for number, temperatures in enumerate(output.hosts):
                 host = self._resolve(page, f"hosts[{number}]", str(temperatures.id or ""), temperatures.hostname)
-                if host is not None:
-                    self._judge_sensors(page, host, temperatures)
+                if host is not None and self._judge_sensors(page, host, temperatures):
+                    judged.append(host.id)
+            self._notes.clear(page, Kind.HIGH_TEMPERATURE, judged)
 
     def finish(self) -> None:
         """Every host was judged when it was read."""
@@ -102,15 +104,18 @@ class HostDetector:
 
     # --- temperatures
 
-    def _judge_sensors(self, page: EvidencePage[Page], host: InventoryRow, temperatures: HostTemperatures) -> None:
+    def _judge_sensors(self, page: EvidencePage[Page], host: InventoryRow, temperatures: HostTemperatures) -> bool:
+        """States which sensors are hot; returns whether they were judged, so that the others are fine."""
         general = self._thresholds.limit(host, Limited.TEMPERATURE)
         if general is None:
-            return
+            return False
         for sensor in temperatures.sensors:
+            if _is_cool_at_a_glance(sensor, general):
+                continue
             limit = _limit_of(sensor, temperatures.sensors, general)
             if limit is not None:
                 self._judge_sensor(page, host, sensor, limit)
-        self._notes.clear(page, Kind.HIGH_TEMPERATURE, [host.id])
+        return True
 
     def _judge_sensor(self, page: EvidencePage[Page], host: InventoryRow, sensor: SensorRow, limit: Limit) -> None:
         subject = f"{sensor.name}/{sensor.label}" if sensor.label else sensor.name
@@ -134,6 +139,19 @@ class HostDetector:
             )
         elif look is Look.HELD:
             self._notes.held(Kind.HIGH_TEMPERATURE, host.id, subject)
+
+
+def _is_cool_at_a_glance(sensor: SensorRow, general: Limit) -> bool:
+    """Whether a temperature is below whatever limit it may be judged by: the way of nearly every sensor."""
+    celsius, high, critical = sensor.celsius, sensor.high, sensor.critical
+    coldest, hottest = _PLAUSIBLE_CELSIUS
+    return (
+        celsius is not None
+        and coldest < celsius < general.clear
+        and celsius <= hottest
+        and (high is None or celsius < high - _HYSTERESIS_CELSIUS)
+        and (critical is None or celsius < critical - _HYSTERESIS_CELSIUS)
+    )
 
 
 def _limit_of(sensor: SensorRow, all_sensors: Sequence[SensorRow], general: Limit) -> Limit | None:

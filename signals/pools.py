@@ -47,6 +47,7 @@ _UNUSABLE = {
 """A storage that cannot be reached may be whole where it is; what ZFS calls faulted is not."""
 
 _WORKS = frozenset({"ONLINE", "DEGRADED"})
+_OF_ZFS = (Kind.POOL_DEGRADED, Kind.POOL_DATA_ERRORS, Kind.VDEV_ERRORS)
 
 _CEPH = {"HEALTH_WARN": Severity.WARNING, "HEALTH_ERR": Severity.CRITICAL}
 _SCAN_ERRORS = re.compile(r"with (\d{1,18}) errors")
@@ -75,10 +76,9 @@ class PoolDetector:
         """Judges every pool and Ceph cluster of a page."""
         if not isinstance(page.output, PoolsOutput):
             return
-        # Of thousands of storages nearly all are plain and healthy: these cost a few comparisons.
-        clear: dict[Kind, list[str]] = {}
-        roomy = clear.setdefault(Kind.HIGH_DISK, [])
-        usable = clear.setdefault(Kind.POOL_DEGRADED, [])
+        # Of thousands of storages nearly all are healthy: these cost a few comparisons.
+        clear: dict[Kind, list[str]] = {kind: [] for kind in (Kind.HIGH_DISK, *_OF_ZFS)}
+        roomy, usable, lossless, errorless = clear.values()
         known, limit_of = self._inventory.rows, self._thresholds.limit
         for row in page.output.pools:
             resource = known.get(row.id) if type(row.id) is str else None
@@ -86,13 +86,19 @@ class PoolDetector:
                 resource = self._resolve(row)
                 if resource is None:
                     continue
-            usage = row.usage_percent
+            usage, zfs = row.usage_percent, row.zfs
             limit = limit_of(resource, Limited.STORAGE, disk_type=row.disk_type)
-            plain = row.zfs is None and row.btrfs is None and row.status in _FINE and row.active is not False
-            if plain and usage is not None and limit is not None and 0 < usage < limit.clear:
-                roomy.append(resource.id)
-                usable.append(resource.id)
-                continue
+            if row.btrfs is None and usage is not None and limit is not None and 0 < usage < limit.clear:
+                if zfs is None and row.status in _FINE and row.active is not False:
+                    roomy.append(resource.id)
+                    usable.append(resource.id)
+                    continue
+                if zfs is not None and _is_whole_at_a_glance(zfs):
+                    roomy.append(resource.id)
+                    usable.append(resource.id)
+                    lossless.append(resource.id)
+                    errorless.append(resource.id)
+                    continue
             for kind in self._judge(_Case(page, row, resource)):
                 clear.setdefault(kind, []).append(resource.id)
         for cluster in page.output.ceph_clusters:
@@ -205,9 +211,7 @@ class PoolDetector:
         return self._degraded(case, Severity.CRITICAL if worst else Severity.WARNING, summary, evidence)
 
     def _keeps_data(self, case: _Case, zfs: ZfsRow) -> bool:
-        found = _SCAN_ERRORS.search(zfs.scan)
-        unrepaired = int(found[1]) if found else 0
-        lost = zfs.data_errors
+        unrepaired, lost = _unrepaired(zfs), zfs.data_errors
         if not lost and not unrepaired:
             return lost is not None
         what = f"{lost} permanent data errors" if lost else f"{unrepaired} errors that the last scan could not repair"
@@ -333,6 +337,24 @@ class PoolDetector:
     def _blind(self, case: _Case, kind: Kind, reason: str) -> bool:
         self._notes.blind(kind, case.resource.id, reason)
         return False
+
+
+def _is_whole_at_a_glance(zfs: ZfsRow) -> bool:
+    """Whether everything about a pool was read and is as it should be: the way of nearly every pool."""
+    if zfs.state != "ONLINE" or zfs.data_errors != 0 or not zfs.vdevs or _unrepaired(zfs):
+        return False
+    if zfs.read_errors or zfs.write_errors or zfs.checksum_errors:
+        return False
+    for vdev in zfs.vdevs:
+        if vdev.state != "ONLINE" or vdev.read_errors or vdev.write_errors or vdev.checksum_errors:
+            return False
+    return True
+
+
+def _unrepaired(zfs: ZfsRow) -> int:
+    """Errors that the last scan found and could not repair."""
+    found = _SCAN_ERRORS.search(zfs.scan)
+    return int(found[1]) if found else 0
 
 
 def _state_of_status(row: PoolRow) -> str:

@@ -22,6 +22,9 @@ def moment_text(at: datetime) -> str:
 
 def quoted(text: object) -> str:
     """A foreign text as one printable line of at most 200 bytes."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in str(text)).split())
+    line = str(text)
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else " " for char in line)
+    line = " ".join(line.split())
     short = cut(line, _LONGEST_REASON)
     return short if short == line else f"{short.rstrip()} ..."

@@ -180,7 +180,11 @@ class _Builder:
         fault = self._fault(
             _NODE_FAULTS,
             node_id,
-            {Kind.UNIT_FAILED: "backup.service", Kind.HIGH_DISK: "/var/lib/vz", Kind.HIGH_TEMPERATURE: "coretemp/Core 1"},
+            {
+                Kind.UNIT_FAILED: "backup.service",
+                Kind.HIGH_DISK: "/var/lib/vz",
+                Kind.HIGH_TEMPERATURE: "coretemp/Core 1",
+            },
         )
         cpu = self._between(75, 99) if fault is Kind.HIGH_CPU else self._between(1, 60)
         memory = self._between(85, 99) if fault is Kind.HIGH_MEMORY else self._between(10, 70)
