@@ -17,7 +17,7 @@ from patrol.migrations import REVISIONS
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
-TABLE_MODULES = ("findings.tables", "patrol.run.tables")
+TABLE_MODULES = ("findings.tables", "patrol.run.tables", "patrol.estate.memory.tables")
 """Every module with tables. Looked up when a schema is made: those of `patrol` import this package themselves."""
 
 _VERSION = sa.Table("alembic_version", MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))

@@ -12,13 +12,22 @@ from findings.identity import finding_key
 from findings.model import DEFAULT_ORG, Observation, Sight
 from patrol.database import Database, StorageError
 from patrol.estate.inventory import inventory_of
+from patrol.estate.memory.follow import follow
+from patrol.estate.memory.model import Recognition
+from patrol.estate.memory.recognise import recognise
+from patrol.estate.memory.store import ResourceMemory
+from patrol.history.sampling import samples_of
+from patrol.history.view import History, keeps_history
 from patrol.run.analyst import AfterCrash, Analyst, ModelWork, NoAnalyst, Seed
+from patrol.run.averages import average_cpu
 from patrol.run.blindness import blindness_counters, observe_sources
 from patrol.run.collect import BoundedSource, Collection, collect
 from patrol.run.current_limits import CurrentLimits
 from patrol.run.lease import LEASE, kept_alive, lease_owner, owner_is_gone
 from patrol.run.limits import LimitsInForce, limits_in_force
+from patrol.run.lineage import lineage
 from patrol.run.memory import RunMemory
+from patrol.run.outlook import outlook
 from patrol.run.record import Conclusions, Recorded, observation_of, record
 from patrol.run.record_model import RunRecord, RunStatus, RunType
 from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError, TriggerReason
@@ -117,18 +126,21 @@ class _Pass:
 
     def go(self, request: RunRequest) -> RunReport:
         """THE ORDER."""
-        collection = self._collect()
+        collection, recognition = self._collect(counts_absence=not request.scope)
         estate = collection.estate
         scope = resolve_scope(request.scope, estate)
         inventory = Inventory([inventory_of(estate)])
         thresholds = self._limits.thresholds.for_inventory(inventory)
         # A document is judged by its own time: what was fresh when it was collected is no fault of today.
         self._judged_at = min(estate.collected_at or self._run.started_at, self._run.started_at)
-        toolbox = Toolbox(estate, self._judged_at)
+        history = History(now=self._judged_at, database=self._patrol.database)
+        samples = tuple(samples_of(estate, self._judged_at)) if keeps_history(self._patrol.database) else ()
+        average_cpu(estate.resources, thresholds, history)
+        toolbox = Toolbox(estate, self._judged_at, history)
         resources = Count(resource.type.value for resource in estate.resources if resource.id in scope)
 
         self._tell("triage", "what looks interesting")
-        flags = triage(estate, thresholds, self._judged_at)
+        flags = triage(estate, thresholds, self._judged_at, outlook(estate, history))
         self._tell("analyse", self._analyst.said)
         work = self._analyst.analyse(Seed(flags=flags, known=(), resources=resources), toolbox)
 
@@ -150,6 +162,9 @@ class _Pass:
             readings=readings(estate),
             counters={**collection.counters, **blindness_counters(estate, self._previous, self._run.started_at)},
             resources_checked=resources.total(),
+            samples=samples,
+            lives_on=lineage(estate),
+            recognition=recognition,
         )
         self._tell("record", f"{len(observations)} observations")
         recorded = record(
@@ -162,7 +177,8 @@ class _Pass:
         )
         return self._report(recorded, conclusions, detection, scope, resources)
 
-    def _collect(self) -> Collection:
+    def _collect(self, *, counts_absence: bool) -> tuple[Collection, Recognition]:
+        """What there is, in the ids that it was first remembered under."""
         names = ", ".join(each.source.name for each in self._patrol.sources) or "no source"
         self._tell("collect", names)
         now = self._run.started_at
@@ -174,11 +190,13 @@ class _Pass:
         )
         estate = collection.estate
         with self._patrol.database.read() as connection:
+            recognition = recognise(estate, ResourceMemory(connection).load(), now, counts_absence=counts_absence)
+            follow(estate, recognition)
             last_read = RunMemory(connection).last_read(
                 (gap.source, gap.topic, gap.resource_id or "") for gap in estate.gaps
             )
         estate.gaps = classify(estate.gaps, last_read.get, self._patrol.settings.accept_gap, now)
-        return collection
+        return collection, recognition
 
     def _detect(self, toolbox: Toolbox, work: ModelWork) -> Detection:
         """The sweep, each call recorded as it is made, then all families of detectors over all calls."""

@@ -18,7 +18,11 @@ from findings.silence import Silence
 from findings.silence_store import SilenceStore
 from findings.store import FindingStore
 from patrol.database import Database
+from patrol.estate.memory.model import Recognition
+from patrol.estate.memory.store import ResourceMemory
 from patrol.estate.sources.model import Counter
+from patrol.history.model import Sample
+from patrol.history.store import HistoryStore
 from patrol.run.memory import RunMemory
 from patrol.run.record_model import RunRecord
 from patrol.run.scope import Scope
@@ -41,8 +45,10 @@ class Conclusions:
     readings: Iterable[Reading]
     counters: Mapping[tuple[str, str], Counter]
     resources_checked: int
+    samples: Sequence[Sample] = ()
     uncertain: int = 0
     lives_on: Mapping[ResourceId, tuple[ResourceId, ...]] = field(default_factory=dict)
+    recognition: Recognition = field(default_factory=Recognition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,8 @@ def record(
     """Advances the findings and ends the run, in one transaction. `now` is when the run ends."""
 
     def work(connection: Connection) -> Recorded:
+        # First, for it may move findings to another resource.
+        ResourceMemory(connection, run.org_id).keep(conclusions.recognition, run.started_at, run_id=run.id)
         store = FindingStore(connection, run.org_id)
         keys = {finding_key(each.resource_id, each.kind, each.subject) for each in conclusions.observations}
         known = store.load_open_and(keys)
@@ -92,6 +100,7 @@ def record(
             run.started_at,
             run_id=run.id,
             org_id=run.org_id,
+            removed=conclusions.recognition.removed,
             limit_now=conclusions.limit_now,
             silences=silences,
             lives_on=conclusions.lives_on,
@@ -101,6 +110,7 @@ def record(
         memory = RunMemory(connection, run.org_id)
         memory.keep_counters(conclusions.counters)
         memory.note_read(conclusions.readings, run.started_at)
+        HistoryStore(connection, run.org_id).write(conclusions.samples, run.started_at)
         recorded = _recorded(run, conclusions, scope, known, step, silences, now)
         runs.finish(connection, recorded.run)
         return recorded
