@@ -124,8 +124,13 @@ def finding_of(cells: Sequence[Cell]) -> Finding:
         values["investigation_outcome"] = InvestigationOutcome(outcome) if known else InvestigationOutcome.UNKNOWN
     values["facts"] = _facts(values["facts"])
     values["acknowledged_facts"] = _facts(values["acknowledged_facts"])
-    values["lives_on"] = tuple(json.loads(values["lives_on"])) if values["lives_on"] != "[]" else ()
+    values["lives_on"] = places_of(values["lives_on"])
     return Finding(**values)
+
+
+def places_of(text: str) -> tuple[str, ...]:
+    """What a resource lives on, from its column."""
+    return tuple(json.loads(text)) if text != "[]" else ()
 
 
 def transition_of(cells: Sequence[Cell]) -> Transition:

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Select, or_, select
 
-from findings.model import ResourceId
 from findings.rows import SILENCE_COLUMNS, Cell, silence_of, silence_row
 from findings.silence import Silence
 from findings.tables import SILENCES
@@ -64,11 +63,6 @@ class SilenceStore:
         if not changed:
             raise SilenceEndedError(silence_id)
         return silence
-
-    def move(self, old: ResourceId, new: ResourceId) -> int:
-        """Lets silences about one resource be about another: for two ids found to be one. Returns how many."""
-        statement = SILENCES.update().where(SILENCES.c.org_id == self._org_id, SILENCES.c.resource_id == old)
-        return self._connection.execute(statement.values(resource_id=new)).rowcount
 
     def _select(self) -> Select[*tuple[Cell, ...]]:
         return select(*_SILENCE).where(SILENCES.c.org_id == self._org_id)

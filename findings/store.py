@@ -15,6 +15,7 @@ from findings.rows import (
     Cell,
     finding_of,
     finding_row,
+    places_of,
     transition_of,
     transition_row,
 )
@@ -89,6 +90,23 @@ class FindingStore:
             FINDINGS.c.state == str(FindingState.RESOLVED), _RANK.desc(), FINDINGS.c.last_seen_at.desc(), FINDINGS.c.id
         )
         return [finding_of(row) for row in self._connection.execute(statement)]
+
+    def list_beginning(self, beginning: str) -> list[Finding]:
+        """The findings whose id begins so, by id."""
+        statement = self._select().where(FINDINGS.c.id.startswith(beginning, autoescape=True)).order_by(FINDINGS.c.id)
+        return [finding_of(row) for row in self._connection.execute(statement)]
+
+    def known_resources(self) -> dict[ResourceId, str]:
+        """Names of the resources that anything was ever found on, by id; those they live on have none ("")."""
+        statement = select(FINDINGS.c.resource_id, FINDINGS.c.resource_name, FINDINGS.c.lives_on)
+        rows = self._connection.execute(statement.where(FINDINGS.c.org_id == self._org_id).distinct()).all()
+        above = {resource_id: "" for row in rows for resource_id in places_of(row.lives_on)}
+        return above | {row.resource_id: row.resource_name for row in rows}
+
+    def known_kinds(self) -> set[str]:
+        """The kinds of everything that was ever found."""
+        statement = select(FINDINGS.c.kind).where(FINDINGS.c.org_id == self._org_id).distinct()
+        return set(self._connection.execute(statement).scalars())
 
     def load(self, keys: Iterable[str]) -> dict[str, Finding]:
         """The findings under these keys, as far as there are any; by key."""

@@ -1,6 +1,6 @@
-"""`patrol findings`: what is wrong, as earlier runs left it."""
+"""`patrol findings`: what is wrong, as earlier runs and operators left it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -10,28 +10,36 @@ import typer
 from rich.console import Console
 
 from findings.model import Finding, FindingState, Severity, Transition
+from findings.silence import Quiet
+from findings.silence_store import SilenceStore
 from findings.store import FindingStore
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
 from patrol.cli.exit_codes import CommandError, ExitCode
+from patrol.cli.finding_verbs import register_verbs
 from patrol.cli.issues import of_finding, print_facts, print_issues
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
+from patrol.cli.quiet import finding_view, quiet_of, quiet_text, said_text
 from patrol.cli.records import ORG, records
+from patrol.operators.ids import AmbiguousIdError, UnknownIdError, find_finding
 
 findings = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 def register(app: typer.Typer) -> None:
     """Adds the group."""
+    register_verbs(findings)
     app.add_typer(findings, name="findings", help=COMMANDS["findings"])
 
 
 class Wanted(StrEnum):
     """Which findings to list."""
 
-    OPEN = "open"
+    OPEN = "open"  # active and silenced
+    ACTIVE = "active"
+    SILENCED = "silenced"
     RESOLVED = "resolved"
     ALL = "all"
 
@@ -46,14 +54,26 @@ def list_findings(
 ) -> None:
     """Lists findings, the worst first."""
     loaded = load(config_file)
-    wanted = None if state is Wanted.ALL else FindingState(state)
     worse = None if severity is None else [each for each in Severity if each.rank >= severity.rank]
+    now = datetime.now(UTC)
     with records(loaded, storage) as database, database.read() as connection:
-        found = FindingStore(connection, ORG).list_findings(state=wanted, severities=worse)
+        found = FindingStore(connection, ORG).list_findings(state=_STATES.get(state), severities=worse)
+        silences = SilenceStore(connection, ORG).list_silences(not_over_at=now)
+    reasons = {finding.id: quiet_of(finding, silences, now) for finding in found}
+    if state in {Wanted.ACTIVE, Wanted.SILENCED}:
+        found = [each for each in found if (reasons[each.id] is None) is (state is Wanted.ACTIVE)]
     if as_json:
-        write_json({"findings": msgspec.to_builtins(found)})
+        write_json({"findings": [finding_view(finding, silences, now) for finding in found]})
     else:
-        _print_list(console(), found, datetime.now(UTC))
+        _print_list(console(), found, reasons)
+
+
+_STATES = {
+    Wanted.OPEN: FindingState.OPEN,
+    Wanted.ACTIVE: FindingState.OPEN,
+    Wanted.SILENCED: FindingState.OPEN,
+    Wanted.RESOLVED: FindingState.RESOLVED,
+}
 
 
 @findings.command("show")
@@ -65,27 +85,29 @@ def show_finding(
 ) -> None:
     """Shows one finding with all its changes."""
     loaded = load(config_file)
+    now = datetime.now(UTC)
     with records(loaded, storage) as database, database.read() as connection:
         store = FindingStore(connection, ORG)
-        finding = _the_one(store.list_findings(), finding_id)
+        finding = _the_one(store, finding_id)
         changes = store.transitions(finding.id)
+        silences = SilenceStore(connection, ORG).list_silences(not_over_at=now)
     if as_json:
-        write_json({"finding": msgspec.to_builtins(finding), "transitions": msgspec.to_builtins(changes)})
+        view = finding_view(finding, silences, now)
+        write_json({"finding": view, "transitions": msgspec.to_builtins(changes)})
     else:
-        _print_one(console(), finding, changes)
+        _print_one(console(), finding, changes, quiet_of(finding, silences, now))
 
 
-def _the_one(known: Sequence[Finding], beginning: str) -> Finding:
-    exact = [finding for finding in known if finding.id == beginning]
-    found = exact or [finding for finding in known if finding.id.startswith(beginning)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise CommandError(f"no finding has the id {beginning}; `patrol findings list --state all`", ExitCode.FAILED)
-    raise CommandError(f"{len(found)} findings have ids that begin with {beginning}; write more of it")
+def _the_one(store: FindingStore, text: str) -> Finding:
+    try:
+        return find_finding(store, text)
+    except UnknownIdError as error:
+        raise CommandError(f"{error}; `patrol findings list --state all`", ExitCode.FAILED) from error
+    except AmbiguousIdError as error:
+        raise CommandError(str(error)) from error
 
 
-def _print_list(output: Console, found: Sequence[Finding], now: datetime) -> None:
+def _print_list(output: Console, found: Sequence[Finding], reasons: Mapping[str, Quiet | None]) -> None:
     if not found:
         output.print("No findings.")
         return
@@ -93,14 +115,21 @@ def _print_list(output: Console, found: Sequence[Finding], now: datetime) -> Non
     output.print()
     lives = table(("#", "State", "First seen", "Last seen", "Id"), right=("#",))
     for position, finding in enumerate(found, 1):
-        state = "silenced" if finding.is_open and finding.is_silenced(now) else str(finding.state)
+        state = "silenced" if reasons[finding.id] is not None else str(finding.state)
         lives.add_row(
             str(position), state, instant(finding.first_seen_at), instant(finding.last_seen_at), cell(finding.id)
         )
     output.print(lives)
+    quiet = table(("#", "Quiet"), right=("#",))
+    for position, finding in enumerate(found, 1):
+        if reasons[finding.id] is not None:
+            quiet.add_row(str(position), cell(quiet_text(finding, reasons[finding.id])))
+    if quiet.row_count:
+        output.print()
+        output.print(quiet)
 
 
-def _print_one(output: Console, finding: Finding, changes: Sequence[Transition]) -> None:
+def _print_one(output: Console, finding: Finding, changes: Sequence[Transition], why: Quiet | None) -> None:
     issue = of_finding(finding)
     print_facts(
         output,
@@ -109,6 +138,9 @@ def _print_one(output: Console, finding: Finding, changes: Sequence[Transition])
             ("What", issue.title),
             ("Severity", finding.severity),
             ("State", finding.state if finding.resolve_reason is None else f"resolved: {finding.resolve_reason}"),
+            ("Quiet", quiet_text(finding, why) or "no"),
+            ("Acknowledged", _acknowledged(finding)),
+            ("Note", finding.user_note or "-"),
             ("Resource", f"{finding.resource_name} ({finding.resource_id})"),
             ("Value", issue.value),
             ("Limit", issue.limit),
@@ -122,8 +154,21 @@ def _print_one(output: Console, finding: Finding, changes: Sequence[Transition])
         ),
     )
     output.print()
-    rows = table(("Changed", "Why", "State", "Severity", "Run"))
+    rows = table(("Changed", "Why", "State", "Severity", "By", "Said"))
     for change in changes:
-        why = str(change.reason) if change.resolve_reason is None else f"{change.reason}: {change.resolve_reason}"
-        rows.add_row(instant(change.at), why, change.new_state, change.new_severity, cell(change.run_id))
+        reason = str(change.reason) if change.resolve_reason is None else f"{change.reason}: {change.resolve_reason}"
+        rows.add_row(
+            instant(change.at),
+            reason,
+            change.new_state,
+            change.new_severity,
+            cell(change.author or change.run_id),
+            cell(said_text(change)),
+        )
     output.print(rows)
+
+
+def _acknowledged(finding: Finding) -> str:
+    if finding.acknowledged_at is None:
+        return "no"
+    return f"{instant(finding.acknowledged_at)} by {finding.acknowledged_by or 'somebody'}"

@@ -170,7 +170,7 @@ def test_what_a_run_left_can_be_listed_and_shown(patrol: Callable[..., Answer], 
     _, out, err = patrol("findings", "list", *storage)
     assert finding["id"] in out
     assert "records.db" in err
-    _, out, _ = patrol("findings", "show", finding["id"][:6], *storage)
+    _, out, _ = patrol("findings", "show", finding["id"][:8], *storage)
     assert "Space is running out: /srv/data" in out
     assert "filed" in out
     _, out, _ = patrol("findings", "show", finding["id"], *storage, "--json")
