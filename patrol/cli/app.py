@@ -12,10 +12,13 @@ from patrol.cli.output import drop_output, note
 COMMANDS = {
     "run": "Looks at everything once and says what is wrong.",
     "detect": "Runs the checks alone, over recorded tool calls.",
-    "findings": "Lists what is wrong, as earlier runs left it.",
+    "findings": "Lists what is wrong, and takes what you say of it.",
+    "silence": "Maintenance windows, things off on purpose, rules for quiet.",
     "runs": "Lists earlier runs and what they concluded.",
+    "sample": "Takes one sample of what changes by the minute, for averages and trends.",
     "doctor": "Checks the set-up: what would Patrol be blind to?",
     "config": "Shows and checks settings, prints a sample.",
+    "db": "Brings the database up to date, copies, restores, checks it.",
     "schema": "Prints the JSON Schema of a document.",
     "version": "Prints the version.",
 }

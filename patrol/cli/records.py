@@ -1,8 +1,11 @@
 """The database as a command opens it: only by its owner, in words for the person at the terminal."""
 
 import os
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from findings.model import DEFAULT_ORG
 from patrol.cli.exit_codes import CommandError, ExitCode
@@ -15,6 +18,12 @@ ORG = DEFAULT_ORG
 """The command line works on the one organisation that a single house is."""
 
 
+def this_command() -> str:
+    """The command line as it was typed, for a message that says how else to run it."""
+    program = Path(sys.argv[0]).name
+    return shlex.join(["patrol", *sys.argv[1:]]) if program in {"patrol", "__main__.py"} else "patrol ..."
+
+
 @contextmanager
 def opened(url: str, *, must_exist: bool = False) -> Iterator[Database]:
     """The database of a URL. `must_exist`: a command that only reads makes none.
@@ -25,7 +34,7 @@ def opened(url: str, *, must_exist: bool = False) -> Iterator[Database]:
         parsed = parse_url(url)
         path = file_of(parsed)
         if path is not None:
-            refusal = owner_refusal(path, os.geteuid())
+            refusal = owner_refusal(path, os.geteuid(), this_command())
             if refusal is not None:
                 raise CommandError(refusal)
             if must_exist and not path.exists():

@@ -84,8 +84,7 @@ def translated(error: DBAPIError, place: str) -> StorageError | None:
     """Our error for one of the database driver; None where it is about a statement and not about the database."""
     cause = error.orig
     if isinstance(cause, sqlite3.Error):
-        # Code of 8 bits; the higher bits say more of the same.
-        return _of_sqlite(getattr(cause, "sqlite_errorcode", 0) & 0xFF, place)
+        return of_sqlite(cause, place)
     return _of_server(error, getattr(cause, "sqlstate", None) or "", place)
 
 
@@ -108,7 +107,9 @@ def _of_server(error: DBAPIError, state: str, place: str) -> StorageError | None
     return None
 
 
-def _of_sqlite(code: int, place: str) -> StorageError | None:
+def of_sqlite(error: sqlite3.Error, place: str) -> StorageError | None:
+    """Our error for one of SQLite; None where it is about a statement."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits say more of the same
     if code in _BUSY:
         return DatabaseBusyError(place, "another process holds the database", "Wait for it to end, or try again")
     if code in _CORRUPT:

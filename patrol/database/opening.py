@@ -1,5 +1,8 @@
 """Opens a database: finds or makes its file, checks what it is, and brings its schema up to date."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+
 from sqlalchemy.exc import DBAPIError
 
 from patrol.database.errors import DatabaseUrlError, translated
@@ -8,13 +11,22 @@ from patrol.database.schema import prepare
 from patrol.database.transactions import BUSY_TIMEOUT_SECONDS, Database
 
 
+def utc_now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
+
+
 def open_database(
-    url: str, *, make_folder: bool = False, busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS
+    url: str,
+    *,
+    make_folder: bool = False,
+    busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS,
+    clock: Callable[[], datetime] = utc_now,
 ) -> Database:
     """The database of a URL, ready for use.
 
     `sqlite:///PATH`: a file, made if there is none (`make_folder`: with its folders). `sqlite://`: private and in
-    memory. `postgresql://...`: a server, with the extra `patrold[postgres]`.
+    memory. `postgresql://...`: a server, with the extra `patrold[postgres]`. `clock` names the copy of an older file.
     Raises StorageError, whose subclasses say who must act; the message names place and remedy.
     """
     parsed = parse_url(url)
@@ -28,7 +40,7 @@ def open_database(
     if database.path is not None:
         prepare_file(database.path, make_folder=make_folder)
     try:
-        prepare(database.engine)
+        prepare(database.engine, clock)
     except DBAPIError as error:
         database.close()
         known = translated(error, place)

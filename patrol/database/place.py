@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import shlex
 import stat
 from pathlib import Path
 
@@ -73,11 +74,12 @@ def _place_error(path: Path, error: OSError) -> DatabasePlaceError:
     return DatabasePlaceError(str(path), wrong, "Make the file and its folder writable for this user, or name another")
 
 
-def owner_refusal(path: Path, user_id: int) -> str | None:
+def owner_refusal(path: Path, user_id: int, command: str = "patrol ...") -> str | None:
     """Why this user must not open the database file; None if they may, also where there is no file yet.
 
     Only the owner opens it: a file that another user (root too) wrote beside it could not be used by the owner
-    any more, and the records of others are not for everybody who can read the disk.
+    any more, and the records of others are not for everybody who can read the disk. `command` is what the owner
+    can run instead.
     """
     try:
         found = path.stat()
@@ -87,10 +89,20 @@ def owner_refusal(path: Path, user_id: int) -> str | None:
         return f"{path} cannot be looked at ({error.strerror})"
     if not stat.S_ISREG(found.st_mode):
         return f"{path} is not a file"
-    if found.st_uid == user_id:
-        return None
     owner = _user_name(found.st_uid)
-    return f"{path} belongs to the user {owner}: run the command as that user (sudo -u '{owner}' patrol ...)"
+    if found.st_uid != user_id:
+        return f"{path} belongs to the user {owner}: run the command as that user: sudo -u '{owner}' {command}"
+    strays = [each for each in (f"{path}-wal", f"{path}-shm") if _owner_of(each) not in (None, user_id)]
+    if strays:
+        return f"{' and '.join(strays)} must belong to {owner} too: sudo chown '{owner}' {shlex.join(strays)}"
+    return None
+
+
+def _owner_of(path: str) -> int | None:
+    try:
+        return os.stat(path).st_uid  # noqa: PTH116 - it may vanish at any time: one call, no question before it
+    except OSError:
+        return None
 
 
 def _user_name(user_id: int) -> str:

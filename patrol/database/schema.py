@@ -3,27 +3,29 @@
 `patrol/migrations` holds the steps; tests hold that they lead to the tables in `TABLE_MODULES`.
 """
 
+from collections.abc import Callable
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, MetaData
+from sqlalchemy.exc import DBAPIError
 
 from findings.tables import StoredRow
-from patrol.database.errors import ForeignSchemaError, NewerSchemaError
-from patrol.database.place import shown
+from patrol.database.copies import keep_copy
+from patrol.database.errors import ForeignSchemaError, translated
+from patrol.database.peek import VERSION_TABLE, check_ours, checked_revision, revision_of_file
+from patrol.database.place import file_of, shown
 from patrol.database.transactions import READS, keep_as_ours
 from patrol.migrations import REVISIONS
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
-TABLE_MODULES = ("findings.tables", "patrol.run.tables", "patrol.estate.memory.tables")
+TABLE_MODULES = ("findings.tables", "patrol.run.tables", "patrol.estate.memory.tables", "patrol.history.tables")
 """Every module with tables. Looked up when a schema is made: those of `patrol` import this package themselves."""
 
-_VERSION = sa.Table("alembic_version", MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))
-
-_OURS = frozenset({_VERSION.name, "finding"})
-"""Tables that every database of Patrol has, whatever its version."""
+_VERSION = sa.Table(VERSION_TABLE, MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))
 
 
 def all_tables() -> MetaData:
@@ -33,29 +35,59 @@ def all_tables() -> MetaData:
     return StoredRow.metadata
 
 
-def prepare(engine: Engine) -> None:
-    """Brings the database to the schema of this version.
+def prepare(engine: Engine, clock: Callable[[], datetime]) -> None:
+    """Brings the database to the schema of this version; keeps a copy of a file that changes for it.
 
     Raises ForeignSchemaError for the database of another program, NewerSchemaError for one of a newer Patrol.
     """
-    place = shown(engine.url)
-    # Only a read: what turns out to be somebody else's is left exactly as it is.
-    with engine.connect().execution_options(**{READS: True}) as connection:
-        revision = _revision(connection, place)
-        if revision is not None and revision not in REVISIONS:
-            raise NewerSchemaError(
-                place,
-                f"it has the schema {revision}, this version of Patrol knows up to {REVISIONS[-1]}",
-                "Install the version of Patrol that wrote it, restore the copy made before its upgrade, or set another "
-                "[storage] url",
-            )
+    revision = known_revision(engine)
     keep_as_ours(engine)
     if revision is None:
         with engine.begin() as connection:
-            if _revision(connection, place) is None:  # not made by another process meanwhile
+            _alone(connection)
+            if find_revision(connection, shown(engine.url)) is None:  # not made by another process meanwhile
                 create(connection)
     elif revision != REVISIONS[-1]:
+        keep_copy(engine, revision, clock())
         upgrade(engine)
+
+
+def known_revision(engine: Engine) -> str | None:
+    """The revision of the schema; None for an empty database. What turns out to be somebody else's stays as it is.
+
+    Raises StorageError.
+    """
+    path = file_of(engine.url)
+    if path is not None:
+        return revision_of_file(path)
+    place = shown(engine.url)
+    try:
+        with engine.connect().execution_options(**{READS: True}) as connection:
+            return find_revision(connection, place)
+    except DBAPIError as error:
+        known = translated(error, place)
+        if known is None:
+            raise
+        raise known from error
+
+
+def find_revision(connection: Connection, place: str) -> str | None:
+    """The revision of the schema that a transaction sees; None for an empty database. Raises StorageError."""
+    names = sa.inspect(connection).get_table_names()
+    if not names:
+        return None
+    check_ours(place, names)
+    return checked_revision(place, connection.execute(sa.select(_VERSION.c.version_num)).scalar_one_or_none())
+
+
+_SCHEMA_LOCK = 0x7061_7472_6F6C
+"""Any number that no other program is likely to lock."""
+
+
+def _alone(connection: Connection) -> None:
+    """Keeps out of this transaction every other one that makes or changes the schema."""
+    if connection.dialect.name == "postgresql":  # SQLite's writers are alone anyway
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
 
 
 def create(connection: Connection) -> None:
@@ -77,6 +109,7 @@ def upgrade(engine: Engine, revision: str = "head") -> None:
             _foreign_keys(connection, on=False)  # a rebuilt table is dropped, which must not empty its children
         try:
             with connection.begin():
+                _alone(connection)
                 config.attributes["connection"] = connection
                 command.upgrade(config, revision)
                 if sqlite and (broken := connection.exec_driver_sql("PRAGMA foreign_key_check").first()):
@@ -93,16 +126,3 @@ def _foreign_keys(connection: Connection, *, on: bool) -> None:
     cursor = connection.connection.cursor()
     cursor.execute(f"PRAGMA foreign_keys = {'ON' if on else 'OFF'}")
     cursor.close()
-
-
-def _revision(connection: Connection, place: str) -> str | None:
-    """The revision of the schema; None for an empty database."""
-    names = set(sa.inspect(connection).get_table_names())
-    if not names:
-        return None
-    if not names >= _OURS:
-        raise ForeignSchemaError(
-            place, f"it holds tables of another program ({', '.join(sorted(names)[:3])})", "Set another [storage] url"
-        )
-    found = connection.execute(sa.select(_VERSION.c.version_num)).scalar_one_or_none()
-    return found or "without a number"

@@ -10,8 +10,12 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from sqlalchemy import Connection, select
+
 from patrol.database.errors import StorageError
+from patrol.run.record_model import RunStatus
 from patrol.run.store import RunEndedError, RunStore
+from patrol.run.tables import RUNS
 
 LEASE = timedelta(seconds=45)
 """How long a run is taken for alive without a renewal. A crashed run keeps others waiting no longer than this."""
@@ -48,6 +52,18 @@ def owner_is_gone(owner: str, proc: Path = PROC) -> bool:
         return False
     born = _born(proc, pid)
     return born == "" or (born is not None and born != match["born"])
+
+
+def running_now(connection: Connection, now: datetime) -> str | None:
+    """Which run of any organisation is under way, in words; None if there is none.
+
+    Asks only for columns that every version of the table has.
+    """
+    columns = (RUNS.c.id, RUNS.c.lease_owner, RUNS.c.lease_expires_at)
+    for run_id, owner, until in connection.execute(select(*columns).where(RUNS.c.status == str(RunStatus.RUNNING))):
+        if until is not None and until > now and not owner_is_gone(owner):
+            return f"the run {run_id} of {owner} is under way (lease until {until:%H:%M:%S} UTC)"
+    return None
 
 
 def _world(proc: Path) -> str | None:
