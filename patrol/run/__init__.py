@@ -245,6 +245,7 @@ class _Pass:
             resolved=recorded.resolved,
             lost=lost,
             errors=0,
+            explained=recorded.explained,
         )
         return RunReport(
             run=recorded.run,

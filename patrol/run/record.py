@@ -4,19 +4,22 @@ The findings are read again inside the transaction, so that what an operator cha
 way is what the run's results meet, never the other way round.
 """
 
+from collections import Counter as Count
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sqlalchemy import Connection
 
+from findings.grouping import grouped
 from findings.identity import finding_key
 from findings.kinds import Kind
-from findings.lifecycle import Advance, LimitNow, Outcome, advance
-from findings.model import Examination, Finding, FindingState, Gap, Observation, ResourceId
+from findings.lifecycle import Advance, Change, LimitNow, Outcome, advance
+from findings.model import Examination, Finding, Gap, Observation, ResourceId
 from findings.silence import Silence
 from findings.silence_store import SilenceStore
 from findings.store import FindingStore
+from findings.storm import Storm, storms
 from patrol.database import Database
 from patrol.estate.memory.model import Recognition
 from patrol.estate.memory.store import ResourceMemory
@@ -24,6 +27,7 @@ from patrol.estate.sources.model import Counter
 from patrol.history.model import Sample
 from patrol.history.store import HistoryStore
 from patrol.run.memory import RunMemory
+from patrol.run.places import KnownPlaces
 from patrol.run.record_model import RunRecord
 from patrol.run.scope import Scope
 from patrol.run.sight import Reading
@@ -53,12 +57,16 @@ class Conclusions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What was written. `active`: the active findings of the scope, worst first."""
+    """What was written. `active`: the active findings of the scope, worst first; `explained`: how many of them
+    stand under another finding. Those are in no count: their cause is. `storms`: whole, the run keeps their beginning.
+    """
 
     run: RunRecord
     active: Sequence[Finding]
     outcomes: Mapping[Outcome, int]
     resolved: int
+    explained: int = 0
+    storms: Sequence[Storm] = ()
 
 
 def observation_of(signal: Signal) -> Observation:
@@ -106,12 +114,14 @@ def record(
             lives_on=conclusions.lives_on,
             recorded_at=now,
         )
+        places = KnownPlaces(conclusions.recognition)
+        step = grouped(known, step, places, run.id)
         store.apply(step)
         memory = RunMemory(connection, run.org_id)
         memory.keep_counters(conclusions.counters)
         memory.note_read(conclusions.readings, run.started_at)
         HistoryStore(connection, run.org_id).write(conclusions.samples, run.started_at)
-        recorded = _recorded(run, conclusions, scope, known, step, silences, now)
+        recorded = _recorded(run, conclusions, scope, known, step, silences, places, now)
         runs.finish(connection, recorded.run)
         return recorded
 
@@ -125,20 +135,16 @@ def _recorded(
     known: Mapping[str, Finding],
     step: Advance,
     silences: Sequence[Silence],
+    places: KnownPlaces,
     now: datetime,
 ) -> Recorded:
     after = {**known, **{change.after.key: change.after for change in step.changes}}
-    active = sorted(
-        (each for each in after.values() if each.is_active(now, silences) and each.resource_id in scope),
-        key=_worst_first,
-    )
-    resolved = sum(
-        change.after.state is FindingState.RESOLVED and change.before is not None and change.before.is_open
-        for change in step.changes
-    )
-    outcomes: dict[Outcome, int] = {}
-    for outcome in step.outcomes.values():
-        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    told = [each for each in after.values() if each.is_active(now, silences)]
+    stormy = storms(told, places, run.started_at)
+    # What another finding explains is among them: an estate is never healthier than the worst that is known of it.
+    active = sorted((each for each in told if each.resource_id in scope), key=_worst_first)
+    resolved = sum(_closed(change) for change in step.changes)
+    outcomes = Count(each for key, each in step.outcomes.items() if not after[key].parent_finding)
     complete = is_complete(conclusions.gaps, conclusions.problems)
     ended = replace(
         run,
@@ -153,8 +159,16 @@ def _recorded(
         gaps=tuple(conclusions.gaps),
         checks_off=tuple(conclusions.checks_off),
         scope=scope.resource_ids,
+        storms=tuple(each.shown() for each in stormy),
     )
-    return Recorded(run=ended, active=active, outcomes=outcomes, resolved=resolved)
+    explained = sum(bool(each.parent_finding) for each in active)
+    return Recorded(run=ended, active=active, outcomes=outcomes, resolved=resolved, explained=explained, storms=stormy)
+
+
+def _closed(change: Change) -> bool:
+    """Whether a finding was closed that stood by itself."""
+    before = change.before
+    return before is not None and before.is_open and not change.after.is_open and not before.parent_finding
 
 
 _STILL_THERE = (Outcome.REFRESHED, Outcome.REMINDED, Outcome.SILENCED)

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from findings.model import Gap, ResourceId
+from findings.storm import Storm
 
 
 class RunStatus(StrEnum):
@@ -47,7 +48,7 @@ class RunRecord:
 
     `complete`: nothing was lost from sight. `scope`: the resources that a scoped run was about.
     `alert_settings_source` and `alert_settings_hash`: which limits were in force (`findings` show each limit).
-    The lease says whose run it is and until when it is taken for alive.
+    The lease says whose run it is and until when it is taken for alive. `storms`: the ids of each are its worst ones.
     """
 
     org_id: str
@@ -72,6 +73,7 @@ class RunRecord:
     scope: tuple[ResourceId, ...] = ()
     alert_settings_source: str = ""
     alert_settings_hash: str = ""
+    storms: tuple[Storm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,26 @@ class ToolCallRecord:
     duration_seconds: float
     output_bytes: int
     output_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectionRecord:
+    """What the detection of one run read beside its tool calls, and what it said: all that a replay needs.
+
+    `version`: of the Patrol that detected, "" where a run was recorded without. `now`: the time it judged by.
+    `options`: JSON object of `patrol.run.limits.LimitOptions`. A hash is that of an evidence page: the text of the
+    alert settings ("": built-in limits), signals and looks as JSON lines ("": the run ended before it had any).
+    `evidence_expired_at`: since when pages of this run may be missing.
+    """
+
+    run_id: str
+    version: str = ""
+    now: datetime
+    options: str = "{}"
+    alert_settings_sha256: str = ""
+    signals_sha256: str = ""
+    looks_sha256: str = ""
+    evidence_expired_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,22 @@ import msgspec
 
 from findings.model import Gap
 from findings.rows import Cell, storable
-from patrol.run.record_model import ModelState, RunRecord, RunStatus, RunType, ToolCallRecord
+from findings.storm import Storm
+from patrol.run.record_model import DetectionRecord, ModelState, RunRecord, RunStatus, RunType, ToolCallRecord
 
 RUN_COLUMNS = tuple(field.name for field in fields(RunRecord))
 CALL_COLUMNS = tuple(field.name for field in fields(ToolCallRecord))
+DETECTION_COLUMNS = tuple(field.name for field in fields(DetectionRecord))
 
-_LISTS: dict[str, type] = {"gaps": tuple[Gap, ...], "checks_off": tuple[str, ...], "scope": tuple[str, ...]}
+_LISTS: dict[str, type] = {
+    "gaps": tuple[Gap, ...],
+    "checks_off": tuple[str, ...],
+    "scope": tuple[str, ...],
+    "storms": tuple[Storm, ...],
+}
 _run_cells = attrgetter(*RUN_COLUMNS)
 _call_cells = attrgetter(*CALL_COLUMNS)
+_detection_cells = attrgetter(*DETECTION_COLUMNS)
 
 
 def run_row(run: RunRecord) -> dict[str, Cell]:
@@ -71,3 +79,16 @@ def call_of(cells: Sequence[Cell]) -> ToolCallRecord:
     """The tool call of a row in the order of `CALL_COLUMNS`."""
     values: dict[str, Any] = dict(zip(CALL_COLUMNS, cells, strict=True))
     return ToolCallRecord(**values)
+
+
+def detection_row(detection: DetectionRecord) -> dict[str, Cell]:
+    """The columns of a detection."""
+    row: dict[str, Any] = dict(zip(DETECTION_COLUMNS, _detection_cells(detection), strict=True))
+    row["options"] = storable(row["options"])
+    return row
+
+
+def detection_of(cells: Sequence[Cell]) -> DetectionRecord:
+    """The detection of a row in the order of `DETECTION_COLUMNS`."""
+    values: dict[str, Any] = dict(zip(DETECTION_COLUMNS, cells, strict=True))
+    return DetectionRecord(**values)

@@ -28,9 +28,19 @@ def is_complete(gaps: Sequence[Gap], problems: Sequence[Problem]) -> bool:
 
 
 def status_text(
-    *, status: RunStatus, resources: int, outcomes: Mapping[Outcome, int], resolved: int, lost: int, errors: int
+    *,
+    status: RunStatus,
+    resources: int,
+    outcomes: Mapping[Outcome, int],
+    resolved: int,
+    lost: int,
+    errors: int,
+    explained: int = 0,
 ) -> str:
-    """The sentence beside the status. "All clear" stands for a healthy run over something, and for no other."""
+    """The sentence beside the status. "All clear" stands for a healthy run over something, and for no other.
+
+    `explained`: findings under another one, which are in none of the other counts.
+    """
     looked = f"{resources} resource{'' if resources == 1 else 's'} checked"
     if errors:
         return f"{looked}; the run had {errors} error{'' if errors == 1 else 's'}."
@@ -39,6 +49,7 @@ def status_text(
         ("new", outcomes.get(Outcome.FILED, 0)),
         ("back", sum(outcomes.get(each, 0) for each in _BACK)),
         ("known", known),
+        ("explained by another", explained),
         ("silenced", outcomes.get(Outcome.SILENCED, 0)),
         ("resolved", resolved),
     )

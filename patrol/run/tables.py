@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, Table
+from sqlalchemy import ForeignKeyConstraint, Index, Table, text
 from sqlmodel import Field
 
 from findings.tables import StoredRow
@@ -13,7 +13,7 @@ _SMALL_ROWS: dict[str, Any] = {"sqlite_with_rowid": False}
 
 
 class RunRow(StoredRow, table=True):
-    """One run (`patrol.run.record_model.RunRecord`). `gaps`, `checks_off` and `scope` are JSON arrays."""
+    """One run (`patrol.run.record_model.RunRecord`). `gaps`, `checks_off`, `scope` and `storms` are JSON arrays."""
 
     __tablename__ = "run"
     __table_args__ = (Index(None, "org_id", "started_at"), Index(None, "org_id", "status"))
@@ -40,6 +40,7 @@ class RunRow(StoredRow, table=True):
     scope: str
     alert_settings_source: str
     alert_settings_hash: str
+    storms: str = Field(sa_column_kwargs={"server_default": text("'[]'")})
 
 
 class ToolCallRow(StoredRow, table=True):
@@ -71,6 +72,37 @@ class EvidencePageRow(StoredRow, table=True):
     sha256: str = Field(primary_key=True)
     stored_at: datetime
     data: bytes
+
+
+class DetectionRow(StoredRow, table=True):
+    """What the detection of one run read beside its tool calls, and what it said (`DetectionRecord`).
+
+    `options`: JSON object. A hash is that of an evidence page, "" where there is none. `evidence_expired_at`: since
+    when the pages of this run are not kept any more.
+    """
+
+    __tablename__ = "detection"
+    __table_args__ = (ForeignKeyConstraint(["org_id", "run_id"], ["run.org_id", "run.id"], ondelete="CASCADE"),)
+
+    org_id: str = Field(primary_key=True)
+    run_id: str = Field(primary_key=True)
+    version: str
+    now: datetime
+    options: str
+    alert_settings_sha256: str
+    signals_sha256: str
+    looks_sha256: str
+    evidence_expired_at: datetime | None
+
+
+class UpkeepRow(StoredRow, table=True):
+    """When a piece of upkeep was last begun, by its name."""
+
+    __tablename__ = "upkeep"
+
+    org_id: str = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    begun_at: datetime
 
 
 class CounterRow(StoredRow, table=True):
@@ -113,6 +145,8 @@ class AlertSettingsRow(StoredRow, table=True):
 RUNS: Table = StoredRow.metadata.tables["run"]
 TOOL_CALLS: Table = StoredRow.metadata.tables["tool_call"]
 EVIDENCE_PAGES: Table = StoredRow.metadata.tables["evidence_page"]
+DETECTIONS: Table = StoredRow.metadata.tables["detection"]
+UPKEEP: Table = StoredRow.metadata.tables["upkeep"]
 COUNTERS: Table = StoredRow.metadata.tables["counter"]
 SIGHTS: Table = StoredRow.metadata.tables["sight"]
 ALERT_SETTINGS: Table = StoredRow.metadata.tables["alert_settings"]

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findings.model import Gap, GapReason, Sight, Topic
+from findings.model import Gap, GapReason, Severity, Sight, Topic
+from findings.storm import Storm
 from patrol.database import open_database
 from patrol.database.inserts import insert_or_replace, insert_unless_there
 from patrol.estate.sources.model import Counter
@@ -99,6 +100,7 @@ FULL = RunRecord(
     scope=(HOST,),
     alert_settings_source="/etc/pulse/alerts.json",
     alert_settings_hash="ab" * 32,
+    storms=(Storm(resource_id="agent:lab:web", count=11, worst=Severity.CRITICAL, finding_ids=("f1", "f2")),),
 )
 
 
