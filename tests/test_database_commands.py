@@ -443,17 +443,20 @@ def test_a_log_that_another_user_left_is_named_with_the_command_that_mends_it(pa
 HAMMER = """
 import sys
 from patrol.database import open_database
-from tests.run.builders import House, estate, host
+from patrol.database.opening import utc_now
+from patrol.run import RunRequest
 from patrol.run.store import RunInProgressError
+from tests.run.builders import GivenSource, House, estate, host
 database = open_database(sys.argv[1])
 house = House(database, _ids=lambda numbers=iter(range(10**6)): f"{sys.argv[2]}-{next(numbers)}")
+house.clock = utc_now
 ended = 0
 while ended < int(sys.argv[3]):
     try:
-        house.run(estate(host(97 if ended % 2 else 40)))
+        house.patrol(GivenSource([estate(host(97 if ended % 2 else 40))])).run(RunRequest())
         ended += 1
     except RunInProgressError:
-        house.clock.advance(seconds=-60)
+        pass
 database.close()
 """
 
