@@ -90,20 +90,18 @@ def grouped(known: Mapping[str, Finding], step: Advance, places: Places, run_id:
 def under_their_parents(findings: Iterable[Finding]) -> list[Explained]:
     """The same findings in their order, but each explained one right after the one that explains it.
 
-    One whose parent is not among them, or not open any more, stands by itself.
+    A group stands where the first of it stood: a bad one is not hidden far below under a harmless cause. One whose
+    parent is not among them, or not open any more, stands by itself.
     """
     listed = list(findings)
     by_id = {finding.id: finding for finding in listed}
-    below: dict[str, list[Finding]] = {}
-    alone = []
+    groups: dict[str, list[Explained]] = {}
     for finding in listed:
         parent = by_id.get(finding.parent_finding) if finding.is_open else None
-        if parent is not None and parent.is_open and not parent.parent_finding:
-            below.setdefault(parent.id, []).append(finding)
-        else:
-            alone.append(finding)
-    return [
-        row
-        for finding in alone
-        for row in (Explained(finding, None), *(Explained(each, finding) for each in below.get(finding.id, ())))
-    ]
+        if parent is not None and (not parent.is_open or parent.parent_finding):
+            parent = None
+        head = parent if parent is not None else finding
+        group = groups.setdefault(head.id, [Explained(head, None)])
+        if parent is not None:
+            group.append(Explained(finding, parent))
+    return [row for group in groups.values() for row in group]

@@ -9,6 +9,8 @@ import msgspec
 import typer
 from rich.console import Console
 
+from findings.grouping import Explained, under_their_parents
+from findings.loop import LoopState, last_fix, loop_state
 from findings.model import Finding, FindingState, Severity, Transition
 from findings.silence import Quiet
 from findings.silence_store import SilenceStore
@@ -18,7 +20,7 @@ from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
 from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.finding_verbs import register_verbs
-from patrol.cli.issues import of_finding, print_facts, print_issues
+from patrol.cli.issues import issues_of, of_finding, print_facts, print_issues
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
 from patrol.cli.quiet import finding_view, quiet_of, quiet_text, said_text
@@ -65,7 +67,7 @@ def list_findings(
     if as_json:
         write_json({"findings": [finding_view(finding, silences, now) for finding in found]})
     else:
-        _print_list(console(), found, reasons)
+        _print_list(console(), under_their_parents(found), reasons)
 
 
 _STATES = {
@@ -92,10 +94,11 @@ def show_finding(
         changes = store.transitions(finding.id)
         silences = SilenceStore(connection, ORG).list_silences(not_over_at=now)
     if as_json:
-        view = finding_view(finding, silences, now)
+        view = finding_view(finding, silences, now) | {"previous_resolved_fix_summary": last_fix(changes)}
         write_json({"finding": view, "transitions": msgspec.to_builtins(changes)})
     else:
-        _print_one(console(), finding, changes, quiet_of(finding, silences, now))
+        why = quiet_of(finding, silences, now)
+        _print_one(console(), finding, changes, why, loop_state(finding, why, now))
 
 
 def _the_one(store: FindingStore, text: str) -> Finding:
@@ -107,11 +110,12 @@ def _the_one(store: FindingStore, text: str) -> Finding:
         raise CommandError(str(error)) from error
 
 
-def _print_list(output: Console, found: Sequence[Finding], reasons: Mapping[str, Quiet | None]) -> None:
-    if not found:
+def _print_list(output: Console, rows: Sequence[Explained], reasons: Mapping[str, Quiet | None]) -> None:
+    if not rows:
         output.print("No findings.")
         return
-    print_issues(output, [of_finding(finding) for finding in found])
+    print_issues(output, issues_of(rows))
+    found = [finding for finding, _ in rows]
     output.print()
     lives = table(("#", "State", "First seen", "Last seen", "Id"), right=("#",))
     for position, finding in enumerate(found, 1):
@@ -129,7 +133,9 @@ def _print_list(output: Console, found: Sequence[Finding], reasons: Mapping[str,
         output.print(quiet)
 
 
-def _print_one(output: Console, finding: Finding, changes: Sequence[Transition], why: Quiet | None) -> None:
+def _print_one(
+    output: Console, finding: Finding, changes: Sequence[Transition], why: Quiet | None, stands: LoopState
+) -> None:
     issue = of_finding(finding)
     print_facts(
         output,
@@ -138,6 +144,9 @@ def _print_one(output: Console, finding: Finding, changes: Sequence[Transition],
             ("What", issue.title),
             ("Severity", finding.severity),
             ("State", finding.state if finding.resolve_reason is None else f"resolved: {finding.resolve_reason}"),
+            ("Stands", stands),
+            ("Explained by", finding.parent_finding or "nothing else"),
+            ("Last ended", last_fix(changes) or "never"),
             ("Quiet", quiet_text(finding, why) or "no"),
             ("Acknowledged", _acknowledged(finding)),
             ("Note", finding.user_note or "-"),

@@ -1,14 +1,16 @@
 """What is wrong, as a table: signals of a detection and findings of a run look the same."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from findings.grouping import Explained
 from findings.kinds import KINDS, Kind
 from findings.model import Finding
+from findings.storm import Storm
 from patrol.cli.display import cell, number, severity_cell, table
 from patrol.cli.output import visible
 from signals.model import Signal
@@ -58,15 +60,15 @@ def of_signal(signal: Signal) -> Issue:
     )
 
 
-def of_finding(finding: Finding) -> Issue:
-    """A finding as a line."""
+def of_finding(finding: Finding, *, explained: bool = False) -> Issue:
+    """A finding as a line. `explained`: it stands under the finding above it."""
     # A finding of a model or of a later version may be of a kind that is unknown here.
     unit = _UNITS.get(Kind(finding.kind), "") if finding.kind in set(Kind) else ""
     return Issue(
         id=finding.id,
         severity=finding.severity,
         resource=finding.resource_name,
-        title=finding.title,  # it names the subject
+        title=f"\N{BOX DRAWINGS LIGHT UP AND RIGHT} {finding.title}" if explained else finding.title,
         value=number(finding.value, unit),
         limit=number(finding.limit, unit),
         limit_source=finding.limit_source,
@@ -77,6 +79,11 @@ def of_finding(finding: Finding) -> Issue:
 
 def _titled(title: str, subject: str) -> str:
     return f"{title}: {subject}" if subject else title
+
+
+def issues_of(rows: Iterable[Explained]) -> list[Issue]:
+    """Findings as lines, those that another one explains under it."""
+    return [of_finding(finding, explained=parent is not None) for finding, parent in rows]
 
 
 def print_issues(output: Console, issues: Sequence[Issue]) -> None:
@@ -111,6 +118,11 @@ def _table(issues: Sequence[Issue]) -> Table:
             cell(issue.limit_source or "-"),
         )
     return made
+
+
+def storm_text(storm: Storm) -> str:
+    """One line."""
+    return f"{storm.count} new findings at once from {storm.resource_id}, the worst {storm.worst}"
 
 
 def print_facts(output: Console, facts: Sequence[tuple[str, str]]) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
+from findings.grouping import under_their_parents
 from findings.model import Look
 from patrol.cli.display import cell
 from patrol.cli.gaps import print_gaps
-from patrol.cli.issues import of_finding, print_facts, print_issues
+from patrol.cli.issues import issues_of, print_facts, print_issues, storm_text
 from patrol.run.record_model import ModelState
 from patrol.run.request import RunReport
 
@@ -20,7 +21,7 @@ def print_report(output: Console, report: RunReport, investigations: str) -> Non
     output.print(cell(f"{status.replace('_', ' ')}: {report.status_text}", _STATUS_STYLES.get(status, "bold")))
     output.print()
     if report.findings:
-        print_issues(output, [of_finding(finding) for finding in report.findings])
+        print_issues(output, issues_of(under_their_parents(report.findings)))
     else:
         output.print("Findings: none.")
     output.print()
@@ -35,6 +36,7 @@ def print_report(output: Console, report: RunReport, investigations: str) -> Non
             ("Limits from", report.run.alert_settings_source or "built in"),
             ("Run", report.run.id),
             *(("Error", text) for text in (report.run.error_summary,) if text),
+            *(("Storm", storm_text(storm)) for storm in report.run.storms),
             *(("Check off", why) for why in report.checks_off),
             *(("Note", text) for text in report.notes),
             *(("Problem", f"{problem.place}: {problem.message}") for problem in report.problems),

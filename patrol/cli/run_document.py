@@ -7,6 +7,7 @@ import msgspec
 
 from findings.investigation import Autonomy
 from findings.model import Finding, Gap, Look
+from findings.storm import Storm
 from patrol.run.record_model import ModelState, RunRecord, RunStatus, RunType
 from patrol.run.request import RunReport
 from signals.model import Problem, Signal
@@ -36,7 +37,11 @@ class RunView(msgspec.Struct, kw_only=True):
 
 
 class RunDocument(msgspec.Struct, kw_only=True):
-    """A run with what it saw. `looks`: how many conditions gave each answer; `resources`: how many of each type."""
+    """A run with what it saw. `looks`: how many conditions gave each answer; `resources`: how many of each type.
+
+    `storms`: news that came from one place at once, with the ids of the worst of it. A finding with a `parent_finding`
+    is explained by that one.
+    """
 
     run: RunView
     findings: list[Finding]
@@ -44,6 +49,7 @@ class RunDocument(msgspec.Struct, kw_only=True):
     gaps: list[Gap]
     problems: list[Problem]
     checks_off: list[str]
+    storms: list[Storm]
     looks: dict[Look, int]
     resources: dict[str, int]
     notes: list[str]
@@ -89,6 +95,7 @@ def run_document(report: RunReport, investigations: str) -> RunDocument:
         gaps=list(report.gaps),
         problems=list(report.problems),
         checks_off=list(report.checks_off),
+        storms=list(report.run.storms),
         looks=dict(report.looks),
         resources=dict(report.resources),
         notes=list(report.notes),

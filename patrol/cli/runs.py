@@ -12,7 +12,7 @@ from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
 from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.gaps import print_gaps
-from patrol.cli.issues import print_facts
+from patrol.cli.issues import print_facts, storm_text
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
 from patrol.cli.records import ORG, records
@@ -64,6 +64,7 @@ def show_run(
             "run": msgspec.to_builtins(run_view(run)),
             "gaps": msgspec.to_builtins(run.gaps),
             "checks_off": list(run.checks_off),
+            "storms": msgspec.to_builtins(run.storms),
         }
         if tool_calls:
             document["tool_calls"] = msgspec.to_builtins(calls)
@@ -124,6 +125,7 @@ def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord])
             ("Ended", instant(run.completed_at)),
             ("Limits from", run.alert_settings_source or "built in"),
             ("Scope", ", ".join(run.scope) or "everything"),
+            *(("Storm", storm_text(storm)) for storm in run.storms),
             ("Error", run.error_summary or "none"),
         ),
     )

@@ -210,8 +210,8 @@ def test_grouping_twice_changes_nothing_more() -> None:
 
 def test_a_list_shows_each_explained_finding_right_under_its_cause() -> None:
     full, child = on(OTHER), on(GUEST, Kind.GUEST_UNREACHABLE, parent_finding=OFFLINE.id)
-    rows = under_their_parents([child, full, OFFLINE])
-    assert rows == [(full, None), (OFFLINE, None), (child, OFFLINE)]
+    assert under_their_parents([full, OFFLINE, child]) == [(full, None), (OFFLINE, None), (child, OFFLINE)]
+    assert under_their_parents([child, full, OFFLINE]) == [(OFFLINE, None), (child, OFFLINE), (full, None)]
 
 
 @pytest.mark.parametrize(
