@@ -113,6 +113,8 @@ class PerformanceOutput(Page):
     summary: dict[str, PerformanceRow] = {}
     resources: list[PerformanceRow] = []
     points: list[msgspec.Raw] = []
+    downsampled: bool | None = None  # the points are averages of buckets
+    original_count: int | None = None  # how many points there were before
     # the flat shape: one resource, its fields beside the period
     id: Id = None
     name: str | None = None

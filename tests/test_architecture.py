@@ -14,8 +14,9 @@ from tests.architecture import Module, graph, imports_of, map_text, modules, rea
 LAYERS = (
     {"settings", "clock", "database"},
     {"estate"},
+    {"history"},
     {"tools", "agent"},
-    {"run", "investigate", "actions"},
+    {"run", "investigate", "actions", "operators"},
     {"schedule", "api", "mcp"},
     {"daemon"},
     {"cli", "__main__"},

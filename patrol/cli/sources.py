@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from patrol.estate.sources.local.source import LocalSource
+from patrol.estate.sources.local.source import LIGHT_READERS, LocalSource
 from patrol.estate.sources.model import Source
 from patrol.estate.sources.snapshot import SnapshotSource
 from patrol.run.collect import BoundedSource
@@ -18,6 +18,17 @@ def configured_sources(settings: Settings) -> list[BoundedSource]:
     """The sources of the settings, ready to collect."""
     return [
         BoundedSource(source=_source(each), timeout_seconds=each.timeout.total_seconds()) for each in settings.sources
+    ]
+
+
+def light_sources(settings: Settings) -> list[BoundedSource]:
+    """Of the sources of the settings those that can be sampled each minute, limited to what is light to read."""
+    return [
+        BoundedSource(
+            source=LocalSource(each.name, readers=LIGHT_READERS), timeout_seconds=each.timeout.total_seconds()
+        )
+        for each in settings.sources
+        if isinstance(each, LocalSettings)
     ]
 
 

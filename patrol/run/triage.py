@@ -1,12 +1,13 @@
 """Stage 4: what looks interesting, by fixed rules. The model starts from these flags; nothing is filed from them.
 
 A flag is weaker than a signal: it also marks what comes near a limit, and repeats what alerting owns. Rules
-that need a baseline or a forecast come with the history that they read.
+that need a baseline or a forecast are in `patrol.run.outlook`.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import NamedTuple
 
 from findings.model import Category, ResourceId, Severity
@@ -46,10 +47,13 @@ class _Measured(NamedTuple):
     disk_type: str = ""
 
 
-def triage(estate: Estate, thresholds: Thresholds, now: datetime) -> list[Flag]:
-    """All flags, one for each resource, category and metric (the worst), worst first, then by type and name."""
+def triage(estate: Estate, thresholds: Thresholds, now: datetime, outlook: Iterable[Flag] = ()) -> list[Flag]:
+    """All flags, one for each resource, category and metric (the worst), worst first, then by type and name.
+
+    `outlook`: the flags that the past gives.
+    """
     worst: dict[tuple[str, str, str], Flag] = {}
-    for flag in _flags(estate, thresholds, now):
+    for flag in chain(_flags(estate, thresholds, now), outlook):
         key = (flag.resource_id, flag.category, flag.metric)
         known = worst.get(key)
         if known is None or flag.severity.rank > known.severity.rank:

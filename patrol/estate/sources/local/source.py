@@ -52,6 +52,10 @@ READERS = (
     Reader(label="disks", topics=(Topic.SMART,), read=_read_disks),
 )
 
+LIGHT_TOPICS = frozenset({Topic.CPU, Topic.MEMORY, Topic.SWAP, Topic.PRESSURE})
+LIGHT_READERS = tuple(reader for reader in READERS if LIGHT_TOPICS.issuperset(reader.topics))
+"""What can be read each minute: files of the kernel, no disk and no program."""
+
 
 class LocalSource:
     """This host, read without root as far as that goes."""
