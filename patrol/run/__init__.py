@@ -5,6 +5,7 @@ from collections import Counter as Count
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 import msgspec
 
@@ -23,6 +24,7 @@ from patrol.run.averages import average_cpu
 from patrol.run.blindness import blindness_counters, observe_sources
 from patrol.run.collect import BoundedSource, Collection, collect
 from patrol.run.current_limits import CurrentLimits
+from patrol.run.evidence import DetectionStore, output_page, recorded_call
 from patrol.run.lease import LEASE, kept_alive, lease_owner, owner_is_gone
 from patrol.run.limits import LimitsInForce, limits_in_force
 from patrol.run.lineage import lineage
@@ -199,19 +201,24 @@ class _Pass:
         return collection, recognition
 
     def _detect(self, toolbox: Toolbox, work: ModelWork) -> Detection:
-        """The sweep, each call recorded as it is made, then all families of detectors over all calls."""
+        """The sweep, each call recorded as it is made, then all families of detectors over all that is recorded."""
         self._tell("sweep", "reading what the detectors judge")
-        swept = []
-        for seq, call in enumerate(sweep(toolbox, self._run.id), start=1):
+        evidence = DetectionStore(self._patrol.database)
+        evidence.begin(self._run.id, self._judged_at, self._limits)
+        calls = [
             self._store_call(seq, call)
-            swept.append(call)
-        self._tell("detect", f"{len(swept) + len(work.tool_calls)} tool calls")
-        return detect([*work.tool_calls, *swept], self._limits.thresholds, self._judged_at)
+            for seq, call in enumerate(chain(work.tool_calls, sweep(toolbox, self._run.id)), start=1)
+        ]
+        self._tell("detect", f"{len(calls)} tool calls")
+        detection = detect(calls, self._limits.thresholds, self._judged_at)
+        evidence.conclude(self._run.id, detection)
+        return detection
 
-    def _store_call(self, seq: int, call: ToolCall) -> None:
+    def _store_call(self, seq: int, call: ToolCall) -> ToolCall:
+        """The call as it is recorded: what the detectors judge is what a replay will read."""
         started = time.monotonic()
-        output = msgspec.json.encode(call.output)
-        self._runs.add_tool_call(
+        output = output_page(call.output)
+        recorded = self._runs.add_tool_call(
             self._run.id,
             seq=seq,
             call_id=call.id,
@@ -223,6 +230,7 @@ class _Pass:
             started_at=self._run.started_at,
             duration_seconds=round(time.monotonic() - started, 6),
         )
+        return recorded_call(recorded, output)
 
     def _evaluate(self, detection: Detection, work: ModelWork, scope: Scope) -> list[Observation]:
         """What the model reported, by itself and when asked about what the detectors saw and it did not."""

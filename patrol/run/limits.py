@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import msgspec
+
 from patrol.database import Database
 from patrol.run.memory import RunMemory
 from patrol.settings.model import Settings
@@ -11,18 +13,37 @@ from signals.alert_settings import (
     AlertSettings,
     AlertSettingsError,
     dump_alert_settings,
-    load_alert_settings,
     parse_alert_settings,
+    read_alert_settings,
     settings_hash,
 )
 from signals.thresholds import AlertThresholds
 
 
+class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What limits depend on beside the text of the alert settings. `source`: what their provenance calls it."""
+
+    source: str
+    proactive: bool
+    backup_stale_hours: float
+
+    def thresholds(self, alerts: AlertSettings | None) -> AlertThresholds:
+        """The limits of these alert settings (None: the built-in ones)."""
+        return AlertThresholds(
+            alerts, source=self.source, proactive=self.proactive, backup_stale_hours=self.backup_stale_hours
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsInForce:
-    """The limits, and what a run records of where they came from. `note`: what an operator should know, or ""."""
+    """The limits, and what a run records of where they came from. `note`: what an operator should know, or "".
+
+    `options` and `text` (of the alert settings as they were read, None without a file) give the same limits again.
+    """
 
     thresholds: AlertThresholds
+    options: LimitOptions
+    text: str | None
     source: str
     hash: str
     note: str = ""
@@ -35,17 +56,16 @@ def limits_in_force(settings: Settings, database: Database, now: datetime) -> Li
     """
     path = settings.alerts.file
     if path is None:
-        return LimitsInForce(thresholds=_thresholds(settings, None, "built-in"), source="built-in", hash="")
+        return _in_force(settings, None, None, "built-in", source="built-in")
     file = Path(path)
     try:
-        current = load_alert_settings(file)
+        text = read_alert_settings(file)
+        current = parse_alert_settings(text, source=str(file))
     except AlertSettingsError as error:
         return _last_good(settings, database, file, error)
     with database.write() as connection:
         RunMemory(connection).keep_alert_settings(dump_alert_settings(current), now)
-    return LimitsInForce(
-        thresholds=_thresholds(settings, current, file.name), source=str(file), hash=settings_hash(current)
-    )
+    return _in_force(settings, current, text, file.name, source=str(file))
 
 
 def _last_good(settings: Settings, database: Database, file: Path, error: AlertSettingsError) -> LimitsInForce:
@@ -55,18 +75,23 @@ def _last_good(settings: Settings, database: Database, file: Path, error: AlertS
         raise error
     kept = parse_alert_settings(known.text, source=str(file))
     note = f"{error} Until then the settings of {known.stored_at:%Y-%m-%d %H:%M} UTC are in force."
-    return LimitsInForce(
-        thresholds=_thresholds(settings, kept, f"{file.name} (last good)"),
-        source=f"{file} (last good, {known.stored_at:%Y-%m-%dT%H:%M:%SZ})",
-        hash=settings_hash(kept),
-        note=note,
-    )
+    source = f"{file} (last good, {known.stored_at:%Y-%m-%dT%H:%M:%SZ})"
+    return _in_force(settings, kept, known.text, f"{file.name} (last good)", source=source, note=note)
 
 
-def _thresholds(settings: Settings, alerts: AlertSettings | None, source: str) -> AlertThresholds:
-    return AlertThresholds(
-        alerts,
-        source=source,
+def _in_force(
+    settings: Settings, alerts: AlertSettings | None, text: str | None, name: str, *, source: str, note: str = ""
+) -> LimitsInForce:
+    options = LimitOptions(
+        source=name,
         proactive=settings.patrol.proactive,
         backup_stale_hours=settings.patrol.backup_stale / timedelta(hours=1),
+    )
+    return LimitsInForce(
+        thresholds=options.thresholds(alerts),
+        options=options,
+        text=text,
+        source=source,
+        hash=settings_hash(alerts) if alerts is not None else "",
+        note=note,
     )

@@ -42,17 +42,17 @@ def _list_text(values: Sequence[object]) -> str:
     try:
         return msgspec.json.encode(values).decode()
     except UnicodeEncodeError:  # a lone surrogate in a foreign name
-        mended = msgspec.to_builtins(values, builtin_types=())
-        return msgspec.json.encode(_mended(mended)).decode()
+        return msgspec.json.encode(mended(msgspec.to_builtins(values, builtin_types=()))).decode()
 
 
-def _mended(value: Any) -> Any:
+def mended(value: Any) -> Any:
+    """A JSON value whose texts are `storable`."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, dict):
-        return {key: _mended(each) for key, each in value.items()}
+        return {key: mended(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_mended(each) for each in value]
+        return [mended(each) for each in value]
     return value
 
 

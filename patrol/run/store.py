@@ -4,29 +4,23 @@ A run's row and its finished tool calls are committed as they happen, so that a 
 how it ended is written in the final transaction together with its findings.
 """
 
-import hashlib
-import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, select
 from sqlalchemy.sql import ColumnElement
 
 from findings.model import DEFAULT_ORG
 from patrol.database import Database
-from patrol.database.inserts import insert_unless_there
+from patrol.run.evidence import Pages, page_hash
 from patrol.run.record_model import RunRecord, RunStatus, ToolCallRecord
 from patrol.run.rows import CALL_COLUMNS, RUN_COLUMNS, call_of, call_row, run_of, run_row
-from patrol.run.tables import EVIDENCE_PAGES, RUNS, TOOL_CALLS
+from patrol.run.tables import RUNS, TOOL_CALLS
 
 _RUN = [RUNS.c[name] for name in RUN_COLUMNS]
 _CALL = [TOOL_CALLS.c[name] for name in CALL_COLUMNS]
 _ADD_CALL = TOOL_CALLS.insert()
-_FIND_PAGE = select(EVIDENCE_PAGES.c.sha256).where(
-    EVIDENCE_PAGES.c.org_id == bindparam("org_id"), EVIDENCE_PAGES.c.sha256 == bindparam("sha256")
-)
-_COMPRESSION = 1  # a page compresses to a tenth already at the fastest level
 
 
 IsGone = Callable[[str], bool]
@@ -113,19 +107,12 @@ class RunStore:
             started_at=started_at,
             duration_seconds=duration_seconds,
             output_bytes=len(page),
-            output_sha256=hashlib.sha256(page).hexdigest(),
+            output_sha256=page_hash(page),
         )
 
         def work(connection: Connection) -> None:
-            if not self._has_page(connection, call.output_sha256):
-                row = {
-                    "org_id": self._org_id,
-                    "sha256": call.output_sha256,
-                    "stored_at": started_at + timedelta(seconds=duration_seconds),
-                    "data": zlib.compress(page, _COMPRESSION),
-                }
-                connection.execute(insert_unless_there(connection.dialect.name, EVIDENCE_PAGES), row)
             connection.execute(_ADD_CALL, {"org_id": self._org_id, **call_row(call)})
+            Pages(connection, self._org_id).keep(page, started_at + timedelta(seconds=duration_seconds))
 
         self._database.transact(work)
         return call
@@ -213,15 +200,8 @@ class RunStore:
 
     def find_page(self, sha256: str) -> bytes | None:
         """The output of this hash; None if evidence of that age is not kept any more."""
-        statement = select(EVIDENCE_PAGES.c.data).where(
-            EVIDENCE_PAGES.c.org_id == self._org_id, EVIDENCE_PAGES.c.sha256 == sha256
-        )
         with self._database.read() as connection:
-            data = connection.execute(statement).scalar_one_or_none()
-        return zlib.decompress(data) if data is not None else None
-
-    def _has_page(self, connection: Connection, sha256: str) -> bool:
-        return connection.execute(_FIND_PAGE, {"org_id": self._org_id, "sha256": sha256}).first() is not None
+            return Pages(connection, self._org_id).find(sha256)
 
     def _running(self, connection: Connection) -> list[RunRecord]:
         statement = select(*_RUN).where(RUNS.c.org_id == self._org_id, RUNS.c.status == str(RunStatus.RUNNING))

@@ -14,10 +14,15 @@ MAX_BYTES = 16 * 1024 * 1024
 
 def load_alert_settings(path: Path) -> AlertSettings:
     """The settings in a file. Raises AlertSettingsError if it is absent, unreadable or broken."""
-    settings = find_alert_settings(path)
-    if settings is None:
+    return parse_alert_settings(read_alert_settings(path), source=str(path))
+
+
+def read_alert_settings(path: Path) -> str:
+    """The text of the settings in a file. Raises AlertSettingsError if it is absent or unreadable."""
+    text = _find_text(path)
+    if text is None:
         raise AlertSettingsError(str(path), "there is no such file", "Create it, or take it out of [alerts] file")
-    return settings
+    return text
 
 
 def find_alert_settings(path: Path) -> AlertSettings | None:
@@ -25,6 +30,11 @@ def find_alert_settings(path: Path) -> AlertSettings | None:
 
     Raises AlertSettingsError if the file cannot be read or is broken: that is never the same as absent.
     """
+    text = _find_text(path)
+    return parse_alert_settings(text, source=str(path)) if text is not None else None
+
+
+def _find_text(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -37,12 +47,11 @@ def find_alert_settings(path: Path) -> AlertSettings | None:
     if len(content) > MAX_BYTES:
         raise AlertSettingsError(str(path), f"is larger than {MAX_BYTES} bytes", "Name the right file in [alerts] file")
     try:
-        text = content.decode()
+        return content.decode()
     except UnicodeDecodeError as error:
         raise AlertSettingsError(
             str(path), f"is not UTF-8 (byte {error.start})", "Save the file in the encoding UTF-8"
         ) from error
-    return parse_alert_settings(text, source=str(path))
 
 
 def save_alert_settings(settings: AlertSettings, path: Path) -> None:
