@@ -5,13 +5,15 @@ aliases `machine-id:…` and `uuid:…` (SMBIOS or configuration) that a source 
 against. Equal names prove nothing.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from findings.identity import canonical_id
 from findings.model import ResourceId
+from findings.rows import storable
 from patrol.estate.identity import GUESTS, device_name, serial_of, wwn_of
 from patrol.estate.memory.model import Memory, Presence, Remembered, Strength, folded
 from patrol.estate.model import Resource, ResourceType
+from signals.evidence import DiskRow
 
 PLACED = frozenset({ResourceType.DISK, ResourceType.STORAGE, ResourceType.RAID, ResourceType.APP_CONTAINER})
 """Types whose device or name is unique on their parent: where one sits is a weak key."""
@@ -28,19 +30,29 @@ def strong_keys(resource: Resource) -> list[str]:
     keys: list[str] = []
     if resource.type is ResourceType.DISK:
         if resource.disk is not None:
-            if serial := serial_of(resource.disk):
-                keys.append(canonical_id(ResourceType.DISK, "serial", serial))
-            if resource.disk.wwn and (wwn := wwn_of(resource.disk)):
-                keys.append(_WWN + wwn)
+            keys.extend(_keys_of_disk(resource.id, resource.disk))
     elif resource.type in GUESTS:
         if resource.vmid is not None and resource.instance:
-            keys.append(canonical_id(resource.type, resource.instance, str(resource.vmid)))
+            natural = f"{resource.type.value}:{resource.instance}:{resource.vmid}"
+            # The usual case first: most are called by their key, which then needs no escaping.
+            known = resource.id == natural
+            keys.append(natural if known else canonical_id(resource.type, resource.instance, str(resource.vmid)))
     elif resource.raid is not None and resource.raid.uuid:
         keys.append(canonical_id(ResourceType.RAID, "uuid", resource.raid.uuid))
     elif resource.pool is not None and resource.pool.btrfs is not None and resource.pool.btrfs.uuid:
         keys.append(canonical_id(ResourceType.STORAGE, "uuid", resource.pool.btrfs.uuid))
-    keys.extend(text for text in resource.aliases if text.startswith(_PROVING_SCHEMES))
+    if resource.aliases:
+        keys.extend([text for text in resource.aliases if text.startswith(_PROVING_SCHEMES)])
     return keys
+
+
+def _keys_of_disk(resource_id: ResourceId, row: DiskRow) -> Iterator[str]:
+    if row.serial and resource_id == _SERIAL + row.serial:
+        yield resource_id
+    elif serial := serial_of(row):
+        yield canonical_id(ResourceType.DISK, "serial", serial)
+    if row.wwn and (wwn := wwn_of(row)):
+        yield _WWN + wwn
 
 
 def place_of(resource: Resource) -> str:
@@ -48,6 +60,20 @@ def place_of(resource: Resource) -> str:
     if resource.type is ResourceType.DISK:
         return device_name(resource.disk) if resource.disk is not None else ""
     return resource.name if resource.type in PLACED else ""
+
+
+def is_plainly(resource: Resource, keys: Sequence[str], known: Remembered, memory: Memory) -> bool:
+    """Whether a resource is called as ever and has no proof that is new: nothing then needs to be weighed."""
+    if not keys or keys[0] != known.id or len(memory.proven_holders(keys[0])) != 1:
+        return False
+    if resource.type is not ResourceType.DISK and (resource.aliases or resource.name != known.name):
+        return False
+    if resource.type != known.type:
+        return False
+    if len(keys) == 1:
+        return True
+    aliases = memory.aliases_of(known.id)
+    return all(key in aliases and len(memory.proven_holders(key)) == 1 for key in keys[1:])
 
 
 def is_contradicted(resource: Resource, place: str, keys: Collection[str], known: Remembered, memory: Memory) -> bool:
@@ -72,7 +98,7 @@ def is_contradicted(resource: Resource, place: str, keys: Collection[str], known
         return False
     if not apart.isdisjoint(_OWN_UUIDS) or (resource.type in GUESTS and "uuid:" in apart):
         return True
-    other_name = bool(resource.name and known.name and resource.name != known.name)
+    other_name = bool(resource.name and known.name and storable(resource.name) != known.name)
     return other_name and (bool(apart) or (resource.type in GUESTS and _was_away(resource, known)))
 
 

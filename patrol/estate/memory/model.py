@@ -107,7 +107,7 @@ class Memory:
 
     def proven_holders(self, text: str) -> Sequence[ResourceId]:
         """Whose id or strong alias this is. More than one: it proves nothing any more."""
-        return self._proven.get(folded(text), ())
+        return self._proven.get(text.casefold(), ())
 
     def holders(self, text: str) -> Sequence[ResourceId]:
         """Whose id or alias this is, strong or weak."""

@@ -12,8 +12,17 @@ from datetime import datetime, timedelta
 import msgspec
 
 from findings.model import ResourceId
+from findings.rows import storable
 from patrol.estate.identity import GUESTS, HOSTS, same_disk
-from patrol.estate.memory.keys import PLACED, generation, is_contradicted, is_replaced, place_of, strong_keys
+from patrol.estate.memory.keys import (
+    PLACED,
+    generation,
+    is_contradicted,
+    is_plainly,
+    is_replaced,
+    place_of,
+    strong_keys,
+)
 from patrol.estate.memory.model import (
     Alias,
     Changed,
@@ -23,7 +32,6 @@ from patrol.estate.memory.model import (
     Recognition,
     Remembered,
     Strength,
-    folded,
 )
 from patrol.estate.memory.presence import Absences
 from patrol.estate.model import Estate, Resource, ResourceType
@@ -80,7 +88,7 @@ class _Matching:
         self._memory = memory
         self.keys = [strong_keys(row) for row in rows]
         self.places = [place_of(row) for row in rows]
-        self._claims = Count(folded(key) for keys in self.keys for key in set(keys))
+        self._claims = Count([key.casefold() for keys in self.keys for key in dict.fromkeys(keys)])
         self._found: dict[int, ResourceId] = {}
         self._taken: dict[ResourceId, int] = {}
         self._fresh: set[ResourceId] = set()
@@ -96,6 +104,8 @@ class _Matching:
 
     def parent(self, row: Resource) -> ResourceId:
         """The minted id of the parent, as far as it is known."""
+        if not row.parent:
+            return ""
         position = self._position_of.get(row.parent)
         found = self._found.get(position) if position is not None else None
         return found or self._memory.find_id(row.parent) or row.parent
@@ -104,9 +114,14 @@ class _Matching:
         memory = self._memory
         candidates: dict[int, list[Remembered]] = {}
         for position, keys in enumerate(self.keys):
+            as_ever = memory.resources.get(self._rows[position].id)
+            unshared = all(self._claims[key.casefold()] == 1 for key in keys)
+            if as_ever is not None and unshared and is_plainly(self._rows[position], keys, as_ever, memory):
+                candidates[position] = [as_ever]
+                continue
             known: dict[ResourceId, Remembered] = {}
             for key in keys:
-                holders = memory.proven_holders(key) if self._claims[folded(key)] == 1 else ()
+                holders = memory.proven_holders(key) if self._claims[key.casefold()] == 1 else ()
                 if len(holders) == 1 and not self._contradicts(position, memory.resources[holders[0]]):
                     known[holders[0]] = memory.resources[holders[0]]
             if known:
@@ -212,6 +227,11 @@ class _Matching:
 _PRESENCE_ORDER = {presence: number for number, presence in enumerate(Presence)}
 
 
+def _as_stored(text: str) -> str:
+    """As it comes back from a database: what no database takes must not look like news in every run."""
+    return text if text.isprintable() else storable(text)
+
+
 def _liveliest_first(known: Remembered) -> tuple[int, float, ResourceId]:
     return _PRESENCE_ORDER[known.presence], -known.last_seen_at.timestamp(), known.id
 
@@ -235,6 +255,7 @@ class _Sightings:
 
     def note(self, row: Resource, keys: list[str], resource_id: ResourceId, parent: ResourceId, place: str) -> None:
         """One collected resource, recognised as `resource_id`."""
+        name, place = _as_stored(row.name), _as_stored(place)
         known = self._memory.resources.get(resource_id)
         source = row.source or (known.source if known is not None else "")
         if known is None:
@@ -243,7 +264,7 @@ class _Sightings:
                 self.new[resource_id] = Remembered(
                     id=resource_id,
                     type=row.type.value,
-                    name=row.name,
+                    name=name,
                     source=source,
                     parent=parent,
                     place=place,
@@ -253,7 +274,7 @@ class _Sightings:
         else:
             first_seen = min(known.first_seen_at, self._now)
             if resource_id not in self._seen:
-                self._seen[resource_id] = self._after(known, row, source, parent, place)
+                self._seen[resource_id] = self._after(known, name, source, parent, place)
         since = self._memory.watched_since.get(source)
         if row.type in GUESTS and since is not None and first_seen > since:
             self.known_since[resource_id] = first_seen
@@ -275,8 +296,8 @@ class _Sightings:
             if after is not before:
                 yield Changed(before, after)
 
-    def _after(self, known: Remembered, row: Resource, source: str, parent: str, place: str) -> Remembered:
-        name = row.name or known.name
+    def _after(self, known: Remembered, name: str, source: str, parent: str, place: str) -> Remembered:
+        name = name or known.name
         as_before = (
             known.presence is Presence.PRESENT
             and known.absent_runs == 0
@@ -300,23 +321,24 @@ class _Sightings:
     def _note_aliases(
         self, row: Resource, keys: list[str], resource_id: ResourceId, known: Remembered | None, source: str
     ) -> None:
-        remembered = self._memory.aliases_of(resource_id)
-        if keys or row.id != resource_id:
-            for key in keys:
+        for key in keys:
+            if key != resource_id:
                 self._add(resource_id, key, source, Strength.STRONG)
+        if row.id != resource_id:
             self._add(resource_id, row.id, source, Strength.WEAK)
         for text in row.aliases:
             self._add(resource_id, text, source, Strength.WEAK, but=row.name)
-        if known is not None and row.name and known.name != row.name:
+        if known is not None and row.name and known.name != _as_stored(row.name):
             self._add(resource_id, known.name, source, Strength.WEAK)
-        if remembered:
-            called = [text for text, alias in remembered.items() if alias.strength is Strength.STRONG]
-            if called:
-                self.also_called[resource_id] = called
-            for text in called:
-                if is_replaced(keys, text):
-                    given_up = msgspec.structs.replace(remembered[text], strength=Strength.WEAK)
-                    self.aliases[resource_id, text] = given_up
+        remembered = self._memory.aliases.get(resource_id)
+        if remembered is None:
+            return
+        called = [text for text, alias in remembered.items() if alias.strength is Strength.STRONG]
+        if called:
+            self.also_called[resource_id] = called
+        for text in called:
+            if is_replaced(keys, text):
+                self.aliases[resource_id, text] = msgspec.structs.replace(remembered[text], strength=Strength.WEAK)
 
     def _add(self, resource_id: ResourceId, text: str, source: str, strength: Strength, *, but: str = "") -> None:
         if text in ("", resource_id, but) or len(text) > _LONGEST_ALIAS:
