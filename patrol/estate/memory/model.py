@@ -55,6 +55,11 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     removed_at: datetime | None = None
     removed_by: RemovedBy | None = None
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it is not known to be gone."""
+        return self.presence is not Presence.REMOVED
+
 
 class Alias(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One other id or name of a resource. `last_seen_at` is exact to a day."""
