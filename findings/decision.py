@@ -102,7 +102,7 @@ def _say(finding: Finding, verb: Verb, now: datetime, author: str, history: Sequ
             said = _resolve(finding, verb, now)
         case Note():
             said = _note(finding, verb)
-        case Undo():
+        case _:
             said = _undo(finding, verb, now, history)
     return said
 

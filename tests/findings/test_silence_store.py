@@ -4,11 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-import sqlalchemy as sa
 
 from findings.silence import SilenceKind
 from findings.silence_store import SilenceEndedError, SilenceNotFoundError, SilenceStore
-from findings.tables import SILENCES, StoredRow
 from tests.findings.builders import NOW, ORG
 from tests.findings.test_silence import silence
 
@@ -16,12 +14,9 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def connection():
-    engine = sa.create_engine("sqlite://")
-    StoredRow.metadata.create_all(engine, tables=[SILENCES])
-    with engine.begin() as open_connection:
+def connection(any_database):
+    with any_database.write() as open_connection:
         yield open_connection
-    engine.dispose()
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from findings.silence import SilenceError, SilenceKind
 from findings.silence_store import SilenceEndedError, SilenceStore
 from findings.store import FindingConflictError, FindingStore
 from findings.verbs import Note, Resolve, Snooze, Suppress, Undo
-from patrol.database import open_database
 from patrol.operators.ids import AmbiguousIdError, UnknownIdError
 from patrol.operators.silences import Wish, add_silence, end_silence, spoken
 from patrol.operators.verbs import RefusedError, carry_out
@@ -24,10 +23,8 @@ TWINS = [finding(subject=name, resource_name="web1") for name in ("a", "b")]
 
 
 @pytest.fixture
-def database():
-    opened = open_database("sqlite://")
-    yield opened
-    opened.close()
+def database(any_database):
+    return any_database
 
 
 @pytest.fixture
@@ -241,7 +238,7 @@ def test_what_is_kept_quiet_one_by_one_is_listed_too(database, keep, say):
 def test_a_silence_is_ended_once_and_by_its_beginning(database, keep, add):
     keep(finding())
     made = add(resource="web1")
-    ended = end_silence(database, ORG, made.id, now=NOW + HOUR / 2, author="ben")
+    ended = end_silence(database, ORG, made.id[:8], now=NOW + HOUR / 2, author="ben")
     assert (ended.ended_at, ended.ended_by) == (NOW + HOUR / 2, "ben")
     with pytest.raises(SilenceEndedError):
         end_silence(database, ORG, made.id, now=NOW + HOUR / 2, author="ben")
