@@ -6,7 +6,8 @@ What is still open then is ambiguous, and counts for none of them.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from patrol.estate.identity import GUESTS, HOSTS
@@ -36,25 +37,48 @@ class Owner(NamedTuple):
 _NOBODY = Owner(None)
 
 
+class _Numbered(NamedTuple):
+    """All guests of one VMID: dozens, where there are dozens of clusters.
+
+    `elsewhere`: those whose host is none of their instance's nodes, so that its name tells nothing of the instance.
+    """
+
+    guests: list[Resource]
+    by_instance: dict[str, list[Resource]]
+    elsewhere: list[Resource]
+
+
 class BackupOwners:
     """Finds the guest of each row of backups and attempts. Equal claims are worked out once."""
 
     def __init__(self, view: EstateView) -> None:
         self._view = view
-        self._by_vmid: dict[int, list[Resource]] = {}
-        for kind in (ResourceType.VM, ResourceType.SYSTEM_CONTAINER):
-            for guest in view.by_type[kind]:
-                if guest.vmid is not None:
-                    self._by_vmid.setdefault(guest.vmid, []).append(guest)
-        self._instances = {guest.instance for guests in self._by_vmid.values() for guest in guests} - {""}
-        self._labels = {_fold(name) for name in self._instances}
+        self._places: dict[str, set[str]] = {}  # instances by what a namespace or comment may call them
         self._nodes: dict[str, list[Resource]] = {}
         for kind in HOSTS:
             for host in view.by_type[kind]:
                 self._nodes.setdefault(_fold(host.name), []).append(host)
-                self._labels.add(_fold(host.name))
-        self._labels.discard("")
+                if kind is ResourceType.NODE and host.instance:
+                    self._places.setdefault(_fold(host.name), set()).add(host.instance)
+        self._by_vmid: dict[int, _Numbered] = {}
+        for kind in (ResourceType.VM, ResourceType.SYSTEM_CONTAINER):
+            for guest in view.by_type[kind]:
+                if guest.vmid is not None:
+                    self._learn(guest, guest.vmid)
+        self._instances = {name for numbered in self._by_vmid.values() for name in numbered.by_instance} - {""}
+        for name in self._instances:
+            self._places.setdefault(_fold(name), set()).add(name)
+        self._labels = (self._nodes.keys() | self._places.keys()) - {""}
         self._known: dict[tuple[object, ...], Owner] = {}
+
+    def _learn(self, guest: Resource, vmid: int) -> None:
+        numbered = self._by_vmid.get(vmid)
+        if numbered is None:
+            numbered = self._by_vmid[vmid] = _Numbered([], {}, [])
+        numbered.guests.append(guest)
+        numbered.by_instance.setdefault(guest.instance, []).append(guest)
+        if guest.instance not in self._places.get(_fold(self._view.host_name(guest)), ()):
+            numbered.elsewhere.append(guest)
 
     def of(self, row: GuestRow) -> Owner:
         """The owner of one row. A canonical id that the row carries already decides."""
@@ -83,27 +107,29 @@ class BackupOwners:
                 return _NOBODY
         elif isinstance(row, BackupTaskRow) and not kind:
             kind = (row.type or "").casefold()
+        numbered = self._by_vmid.get(vmid) if vmid is not None else None
+        if numbered is None:
+            return _NOBODY
+        labels = _labels_of(row) if isinstance(row, PbsBackupRow) else set()
+        if isinstance(row, PbsBackupRow):
+            guests = self._called(numbered, labels)
+        elif row.instance in self._instances:
+            # Of a cluster that guests are known in only its own; another word tells nothing.
+            guests = numbered.by_instance.get(row.instance, [])
+        else:
+            guests = numbered.guests
         wanted = _KINDS.get(kind)
-        guests = self._by_vmid.get(vmid, []) if vmid is not None else []
         # A number that was a container and is a virtual machine now is another guest.
         guests = [guest for guest in guests if wanted is None or guest.type is wanted]
         if isinstance(row, PbsBackupRow):
-            guests = self._at_backup_server(guests, row)
-        else:
-            guests = self._in_instance(guests, row.instance or "")
-            if isinstance(row, BackupTaskRow) and row.node:
-                guests = self._of_node(guests, row.node)
-            elif isinstance(row, PveBackupRow) and len(guests) > 1:
-                guests = self._with_storage(guests, row.storage or "")
+            guests = self._at_backup_server(guests, row, labels)
+        elif isinstance(row, BackupTaskRow):
+            guests = self._of_node(guests, row.node) if row.node else guests
+        elif len(guests) > 1:
+            guests = self._with_storage(guests, row.storage or "")
         if len(guests) == 1:
             return Owner(guests[0])
         return Owner(None, tuple(guests))
-
-    def _in_instance(self, guests: list[Resource], instance: str) -> list[Resource]:
-        """Of a cluster that guests are known in only its own; another word tells nothing."""
-        if instance not in self._instances:
-            return guests
-        return [guest for guest in guests if guest.instance == instance]
 
     def _of_node(self, guests: list[Resource], node: str) -> list[Resource]:
         """Guests of the cluster that the node is in: it may have moved inside, never across."""
@@ -124,17 +150,23 @@ class BackupOwners:
         fitting = [guest for guest in guests if guest.instance in places]
         return fitting if len(fitting) == 1 else guests
 
-    def _at_backup_server(self, guests: list[Resource], row: PbsBackupRow) -> list[Resource]:
-        labels = {_fold(word) for text in (row.namespace, row.comment) for word in _WORD.findall(text or "")}
-        if labels & self._labels:
-            # It names a cluster or node that is known: only guests from there, even if that leaves none.
-            guests = [guest for guest in guests if self._labels_of(guest) & labels]
+    def _called(self, numbered: _Numbered, labels: set[str]) -> list[Resource]:
+        """Guests from the clusters and nodes that the labels name, even if that leaves none; all, if they name none."""
+        if not labels & self._labels:
+            return numbered.guests
+        instances = set(chain.from_iterable(self._places.get(label, ()) for label in labels))
+        found = [guest for name in sorted(instances) for guest in numbered.by_instance.get(name, ())]
+        return found + [
+            guest
+            for guest in numbered.elsewhere
+            if guest.instance not in instances and _fold(self._view.host_name(guest)) in labels
+        ]
+
+    def _at_backup_server(self, guests: list[Resource], row: PbsBackupRow, labels: set[str]) -> list[Resource]:
         if len(guests) > 1:
-            named = [guest for guest in guests if _fold(guest.name) in labels - {""}]
+            named = [guest for guest in guests if _fold(guest.name) in labels]
             guests = named if len(named) == 1 else guests
-        if len(guests) > 1:
-            guests = self._of_store(guests, row)
-        return guests
+        return self._of_store(guests, row) if len(guests) > 1 else guests
 
     def _of_store(self, guests: list[Resource], row: PbsBackupRow) -> list[Resource]:
         """A store that only some instances back up to."""
@@ -145,16 +177,10 @@ class BackupOwners:
             return guests
         return [guest for guest in guests if guest.instance in served]
 
-    def _labels_of(self, guest: Resource) -> set[str]:
-        """What a namespace or comment may call the place of a guest."""
-        labels = {_fold(guest.instance), _fold(self._view.host_name(guest))}
-        labels.update(_fold(host.name) for host in self._hosts_in(guest.instance))
-        return labels - {""}
 
-    def _hosts_in(self, instance: str) -> Iterable[Resource]:
-        if not instance:
-            return ()
-        return (host for host in self._view.by_type[ResourceType.NODE] if host.instance == instance)
+def _labels_of(row: PbsBackupRow) -> set[str]:
+    """The words of a row that may name its guest, or the place of it."""
+    return {_fold(word) for text in (row.namespace, row.comment) for word in _WORD.findall(text or "")} - {""}
 
 
 def read_vmid(value: Id) -> tuple[str, int | None]:
