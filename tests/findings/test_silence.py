@@ -200,7 +200,7 @@ def silences(draw) -> Silence:
     by_hand = draw(st.none() | minutes)
     return silence(
         kind,
-        id=draw(st.text("ab", min_size=1, max_size=3)),
+        id=draw(st.text("ab", min_size=1, max_size=8)),
         resource_id=draw(places),
         starts_at=starts_at,
         ends_at=draw(length if kind is SilenceKind.MAINTENANCE else st.none() | length),
@@ -220,7 +220,7 @@ findings = st.builds(
 
 
 @settings(deadline=None, max_examples=50)
-@given(findings, st.lists(silences(), max_size=4), minutes)
+@given(findings, st.lists(silences(), max_size=4, unique_by=lambda each: each.id), minutes)
 def test_quiet_holds_exactly_while_a_reason_is_in_force(one, known, now):
     said = quiet(one, known, now)
     in_force = [each for each in known if each.covers(one) and each.state(now) is SilenceState.IN_FORCE]
