@@ -13,7 +13,10 @@ from patrol.database import Database
 from tests.databases import ALL, fresh_database, fresh_url
 from tests.postgresql import Server, find_programs, private_server
 
-settings.register_profile("patrol", deadline=None, max_examples=50, print_blob=True)
+NO_SKIPS = os.environ.get("PATROL_CI") == "1"
+
+# In CI the same examples each time, so that a red run is about the change; everywhere else new ones.
+settings.register_profile("patrol", deadline=None, max_examples=50, print_blob=True, derandomize=NO_SKIPS)
 settings.load_profile("patrol")
 
 REFERENCE = Path(os.environ.get("PATROL_REFERENCE", Path(__file__).resolve().parents[2] / "shared"))
@@ -61,8 +64,6 @@ def any_url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Callable
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
-
-NO_SKIPS = os.environ.get("PATROL_CI") == "1"
 
 
 @pytest.hookimpl(wrapper=True)
