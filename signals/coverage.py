@@ -13,7 +13,7 @@ BLINDED_BY: Mapping[Topic, tuple[Kind, ...]] = {
     Topic.CPU: (Kind.HIGH_CPU,),
     Topic.MEMORY: (Kind.HIGH_MEMORY,),
     Topic.SWAP: (Kind.HIGH_SWAP,),
-    Topic.PRESSURE: (Kind.HIGH_PRESSURE,),
+    Topic.PRESSURE: (Kind.HIGH_PRESSURE, Kind.HIGH_SWAP),  # full swap hurts where work waits for memory
     Topic.FILESYSTEMS: (Kind.HIGH_DISK, Kind.HIGH_INODES),
     Topic.SMART: (Kind.SMART_FAILURE, Kind.DISK_WEAR, Kind.HIGH_TEMPERATURE),
     Topic.POOLS: (Kind.POOL_DEGRADED, Kind.POOL_DATA_ERRORS, Kind.VDEV_ERRORS, Kind.HIGH_DISK),

@@ -10,6 +10,7 @@ from signals.coverage import BLINDED_BY, Coverage
 from signals.detector import Context, Detector, EvidencePage, Notes
 from signals.evidence import InventoryOutput, Page
 from signals.filesystems import FilesystemDetector
+from signals.garbage import paused_garbage_collection
 from signals.hosts import HostDetector
 from signals.inventory import Inventory
 from signals.model import Detection, Signal, SignalType, ToolCall
@@ -47,6 +48,7 @@ class LimitSettings(Protocol):
         ...
 
 
+@paused_garbage_collection()
 def detect(
     tool_calls: Iterable[ToolCall],
     thresholds: LimitSettings,
@@ -101,11 +103,12 @@ def _inventory(transcript: Transcript, coverage: Coverage, notes: Notes, beside:
         _note_gaps(page, notes)  # type: ignore[arg-type]
         pages.append(page)
     outputs = [page.output for page in pages]
-    complete = bool(pages) and all(coverage.is_complete(page.sweep) for page in pages)
+    # Whatever else a model looked up: one whole list names every resource.
+    complete = any(not page.sweep.filters and coverage.is_complete(page.sweep) for page in pages)
     if beside is not None:
         outputs.append(beside)
         complete = complete or beside.complete
-    return Inventory(outputs, complete=complete)
+    return Inventory(outputs, complete=complete, has_holes=transcript.lists_resources and not complete)
 
 
 def _note_gaps(page: EvidencePage[Page], notes: Notes) -> None:

@@ -94,6 +94,8 @@ class Notes:
         facts: Mapping[str, float] | None = None,
     ) -> None:
         """States that a condition is present. Of two statements about one condition the worse stays."""
+        if limit is not None:
+            limit_value = limit.trigger
         new = Signal(
             signal_type=kind,
             resource_id=resource.id,
@@ -102,13 +104,13 @@ class Notes:
             severity=severity,
             category=KINDS[kind].category,
             summary=summary,
-            value=value,
-            limit=limit.trigger if limit is not None else limit_value,
+            value=None if value is None else float(value),
+            limit=None if limit_value is None else float(limit_value),
             limit_source=limit.provenance if limit is not None else "",
             evidence=evidence_text(row),
             tool_call_id=page.call_id,
             subject=subject,
-            facts=dict(facts or {}),
+            facts={name: float(count) for name, count in (facts or {}).items()},
         )
         key = (kind, resource.id, subject)
         known = self.signals.get(key)
@@ -173,8 +175,12 @@ _encoder = msgspec.json.Encoder()
 
 
 def evidence_text(row: Row) -> str:
-    """The row as compact JSON, cut to 500 bytes at a character."""
-    return cut(_encoder.encode(row).decode())
+    """The row as compact JSON, cut to 500 bytes at a character.
+
+    Written as a recording of it would be read: a source's whole number in a field of fractions is 95.0 in both.
+    """
+    as_recorded = msgspec.json.decode(_encoder.encode(row), type=type(row))
+    return cut(_encoder.encode(as_recorded).decode())
 
 
 def cut(text: str, limit: int = EVIDENCE_LIMIT) -> str:

@@ -1,6 +1,7 @@
 """The view of the world that a transcript carries: which id means which resource."""
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from signals.evidence import BackupStore, InventoryOutput, InventoryRow
 
@@ -15,26 +16,32 @@ def is_up(row: InventoryRow) -> bool:
 class Inventory:
     """Resources by canonical id and by alias. An alias of two resources names none of them."""
 
-    def __init__(self, pages: Iterable[InventoryOutput] = (), *, complete: bool = False) -> None:
-        """`complete`: every page of the sweep was read, so that an absent resource is known to be absent."""
+    def __init__(
+        self, pages: Iterable[InventoryOutput] = (), *, complete: bool = False, has_holes: bool = False
+    ) -> None:
+        """`complete`: every page of the sweep was read, so that an absent resource is known to be absent.
+
+        `has_holes`: it was read, and not wholly. What it does not list may exist, and be stopped or called otherwise.
+        """
         self.complete = complete
+        self.has_holes = has_holes
         self.rows: dict[str, InventoryRow] = {}
         self.stores: list[BackupStore] = []
-        self._aliases: dict[str, str | None] = {}
         for page in pages:
             self.stores.extend(page.backup_stores)
             for row in page.resources:
                 self.rows[row.id] = row
-        for row in self.rows.values():
-            for alias in row.aliases:
-                self._learn(alias, row.id)
-            if row.name:
-                self._learn(row.name, row.id)
 
-    def _learn(self, alias: str, resource_id: str) -> None:
-        known = self._aliases.setdefault(alias, resource_id)
-        if known != resource_id:
-            self._aliases[alias] = None
+    @cached_property
+    def _aliases(self) -> dict[str, str | None]:
+        """What each alias and name means, None for several. On first use: rows of Patrol's own tools carry ids."""
+        found: dict[str, str | None] = {}
+        for row in self.rows.values():
+            for alias in (*row.aliases, row.name) if row.name else row.aliases:
+                known = found.setdefault(alias, row.id)
+                if known != row.id:
+                    found[alias] = None
+        return found
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -46,6 +53,10 @@ class Inventory:
             resource_id = self._aliases.get(name)
             row = self.rows.get(resource_id) if resource_id else None
         return row
+
+    def may_hide(self, name: str) -> bool:
+        """Whether `name` may be a resource in a hole: what it is and whether it runs is then not known."""
+        return self.has_holes and self.find(name) is None
 
     def is_ambiguous(self, name: str) -> bool:
         """Whether several resources are called `name`, so that it decides nothing."""

@@ -90,6 +90,8 @@ class ReachabilityDetector:
 
     def _excuse(self, row: InventoryRow, guest: GuestHealth) -> str:
         """Why a guest that does not answer is no fault of its own; "" if it is one."""
+        if self._inventory.may_hide(row.id):
+            return "the inventory is incomplete: whether it runs is not known"
         if row.template:
             return "it is a template"
         if row.status and not is_up(row):

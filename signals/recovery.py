@@ -25,6 +25,7 @@ _DEEPEST = 6
 """Levels of a document that are walked: document, list, row, list of the row, its rows, a list in those."""
 _OPENING = re.compile(r'\{\s*["}]|\[\s*[\[\]{"0-9tfn-]')
 _SPACE = " \t\r\n"
+_REST_OF_NUMBER = re.compile(r"[-+.0-9eE]*\Z")
 
 
 class Recovered(NamedTuple):
@@ -169,8 +170,8 @@ def _holds_rows(part: object) -> bool:
 
 
 def _may_go_on(item: object, position: int, text: str) -> bool:
-    """Whether a number touches the end of the text: 9 may have been 95."""
-    return position >= len(text) and isinstance(item, (int, float))
+    """Whether a number touches the end of the text: 9 may have been 95, and `9e` was not 9."""
+    return isinstance(item, (int, float)) and _REST_OF_NUMBER.match(text, position) is not None
 
 
 def _name(text: str, position: int) -> tuple[str, int]:

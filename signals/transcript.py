@@ -118,10 +118,15 @@ class Transcript:
         self._calls = [(call, parse_arguments(call.input)) for call in calls]
         self.problems: list[Problem] = []
 
+    @property
+    def lists_resources(self) -> bool:
+        """Whether Patrol's own calls asked which resources there are, whatever came of it."""
+        return any(call.origin is Origin.PATROL and _is_inventory(call, arguments) for call, arguments in self._calls)
+
     def inventory(self) -> Iterator[EvidencePage[InventoryOutput]]:
         """The pages that say which id means which resource: needed before any other."""
         for call, arguments in self._calls:
-            if call.tool_name == "pulse_query" and arguments.get("action") == "inventory":
+            if _is_inventory(call, arguments):
                 for page in self._read(call, arguments):
                     if isinstance(page.output, InventoryOutput):
                         yield page  # type: ignore[misc]  # narrowed by the line above
@@ -129,7 +134,7 @@ class Transcript:
     def pages(self) -> Iterator[EvidencePage[Page]]:
         """All other pages, in transcript order."""
         for call, arguments in self._calls:
-            if not (call.tool_name == "pulse_query" and arguments.get("action") == "inventory"):
+            if not _is_inventory(call, arguments):
                 yield from self._read(call, arguments)
 
     def _read(self, call: ToolCall, arguments: Mapping[str, object]) -> Iterator[EvidencePage[Page]]:
@@ -191,6 +196,10 @@ class Transcript:
 
     def _tell(self, call: ToolCall, place: str, message: str) -> None:
         self.problems.append(Problem(tool_call_id=call.id, place=place, message=message))
+
+
+def _is_inventory(call: ToolCall, arguments: Mapping[str, object]) -> bool:
+    return call.tool_name == "pulse_query" and arguments.get("action") == "inventory"
 
 
 _BEGINS_OBJECT = re.compile(r"\s*\{")

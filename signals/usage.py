@@ -23,8 +23,6 @@ SHORT_OF_MEMORY_PERCENT = 80.0
 ENOUGH_MEMORY_PERCENT = 75.0
 """Full swap hurts where memory is short as well. Beside plenty of memory it holds old pages that nobody misses."""
 
-_MAY_BE_STOPPED = "the inventory is incomplete: whether it runs is not known"
-
 _MOST_PERCENT = 100.5  # rounding and sampling may go a little beyond 100; more is another unit
 
 _PRESSURES = (
@@ -159,10 +157,13 @@ class UsageDetector:
                 self._look_closely(_Case(page, row, resource, limits), fine)
 
     def _look_closely(self, case: _Case, fine: _Fine) -> None:
-        if self._is_cpu_fine(case):
-            fine.cpu.append(case.resource.id)
-        if self._is_memory_fine(case):
-            fine.memory.append(case.resource.id)
+        if self._inventory.may_hide(case.resource.id):
+            self._blind_of_status(case)
+        else:
+            if self._is_cpu_fine(case):
+                fine.cpu.append(case.resource.id)
+            if self._is_memory_fine(case):
+                fine.memory.append(case.resource.id)
         if self._is_swap_fine(case):
             fine.swap.append(case.resource.id)
         if self._is_main_disk_fine(case):
@@ -197,6 +198,11 @@ class UsageDetector:
         limits = self._by_type[resource.type, resource.disk_type] = self._ask(resource)
         return limits
 
+    def _blind_of_status(self, case: _Case) -> None:
+        for kind, limit in ((Kind.HIGH_CPU, case.limits.cpu), (Kind.HIGH_MEMORY, case.limits.memory)):
+            if limit is not None:
+                self._blind(kind, case, "the inventory is incomplete: whether it runs is not known")
+
     # Each of these looks closely at one value, says what is to be said, and returns whether it is fine.
 
     def _is_cpu_fine(self, case: _Case) -> bool:
@@ -205,8 +211,6 @@ class UsageDetector:
             return False
         if _is_stopped(case.resource):
             return True
-        if self._inventory.may_hide(case.resource.id):
-            return self._blind(Kind.HIGH_CPU, case, _MAY_BE_STOPPED)
         value = _first_measured(row.avg_cpu, row.cpu_percent)
         if value is None:
             return self._blind(Kind.HIGH_CPU, case, "CPU use was not measured")
@@ -225,8 +229,6 @@ class UsageDetector:
             return False
         if _is_stopped(case.resource):
             return True
-        if self._inventory.may_hide(case.resource.id):
-            return self._blind(Kind.HIGH_MEMORY, case, _MAY_BE_STOPPED)
         value = _memory(case.row)
         if value is None:
             return self._blind(Kind.HIGH_MEMORY, case, "memory use was not measured")

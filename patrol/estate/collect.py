@@ -83,7 +83,8 @@ def _assign_ids(estate: Estate) -> None:
         minted.setdefault(new, []).append(resource)
     taken = {resource.id for resource in estate.resources if resource.id in minted}
     for new, resources in minted.items():
-        clash = (len(resources) > 1 or (resources and new in taken)) and not _proves_identity(new, resources)
+        several = len({resource.id for resource in resources}) > 1  # one given id, listed again, is one thing
+        clash = (several or (resources and new in taken)) and not _proves_identity(new, resources)
         for resource in resources:
             old = resource.id
             resource.id = _id_from_given(new, old) if clash else new

@@ -1,5 +1,6 @@
 """Jobs of backup servers, each with the datastore or server that it runs on."""
 
+from findings.model import Topic
 from patrol.estate.model import Resource, ResourceType
 from patrol.tools.backups import placed_times, unseen_sources
 from patrol.tools.filters import one_resource
@@ -61,6 +62,8 @@ def job_place(view: EstateView, row: PbsJobRow) -> Resource | None:
         ]
         if len(stores) == 1:
             return stores[0]
+        if not stores and any(gap.topic is Topic.INVENTORY for gap in view.whole_gaps):
+            return None  # the datastore may only be out of sight, and the server is another resource
     return servers[0] if len(servers) == 1 else None
 
 

@@ -34,6 +34,9 @@ _OTHER_WORK = ("qm", "vz", "ha", "srv", "apt", "vnc", "spice", "term", "img")
 _SCOPE_FILTERS = frozenset({"instance", "cluster", "resource_id", "guest_id", "vm_id"})
 """Filters that narrow a list to some guests, but show every attempt of those."""
 
+_NO_GUEST = frozenset({None, 0, "", "0"})
+"""What stands for the VMID of a job over many guests."""
+
 _LONGEST_SUBJECT = 100
 
 
@@ -115,8 +118,10 @@ class FailedBackupDetector:
             ledger.note(row.resource_id, outcome, attempt)
         elif vmid is not None:
             ledger.note(self._owners.claim(vmid, row, row.type), outcome, attempt)
-        else:
+        elif row.vmid in _NO_GUEST:
             self._note_job(row, upid, work, outcome, attempt)
+        else:
+            self._notes.problem(page.call_id, f"{place}.vmid", "not a VMID")
 
     def _ended_at(self, page: EvidencePage[Page], place: str, row: BackupTaskRow, outcome: Outcome) -> datetime | None:
         """When an attempt ended, else when it began; None if neither can be placed: it never counts as now."""
@@ -140,6 +145,8 @@ class FailedBackupDetector:
                 return
             subject = str(row.id or "") or work
         place = self._owners.find_place(node, row.instance)
+        if place is None:
+            return
         subject = cut(quoted(subject), _LONGEST_SUBJECT)
         job = self._jobs.get((place.id, subject))
         if job is None:

@@ -33,9 +33,11 @@ class BackupJobDetector:
         """Judges the jobs of one page."""
         output = cast("PbsJobsOutput", page.output)
         servers: dict[str, None] = {}
-        if output.instance:
+        if output.instance and not self._inventory.may_hide(output.instance):
             servers[self._inventory.resolve(output.instance).id] = None
         for job in output.jobs:
+            if self._inventory.has_holes and not job.resource_id:
+                continue  # its datastore or server may be in a hole: it would be filed under another name
             server = self._server(job, output)
             servers[server.id] = None
             self._judge(page, server, job)

@@ -67,7 +67,7 @@ class Owners:
     def __init__(self, inventory: Inventory, tables: Iterable[Sequence[BackupTaskRow | PveBackupRow]] = ()) -> None:
         """`tables`: all rows that tell an instance. A VMID that two instances use is two guests."""
         self._inventory = inventory
-        self._explained = bool(inventory) or inventory.complete
+        self._explained = bool(inventory) or inventory.complete or inventory.has_holes
         self._names = _Names()
         self._by_vmid: dict[int, list[InventoryRow]] | None = None
         self._places: dict[str, list[InventoryRow]] | None = None
@@ -136,17 +136,25 @@ class Owners:
         if guest.instance:
             exact = [row for row in candidates if row.instance == guest.instance]
             candidates = exact or [row for row in candidates if not row.instance]
+        if self._inventory.has_holes:
+            # A guest out of sight may have the same number: only what names the instance decides.
+            return tuple(row.id for row in self._narrow(candidates, guest) if row.instance in self._hints(guest))
         if len(candidates) == 1:
             return (candidates[0].id,)
         if not candidates and not self._inventory.complete:
             return self._unexplained(vmid, guest.instance)
         return tuple(row.id for row in self._narrow(candidates, guest))
 
-    def find_place(self, node: str | None, instance: str | None) -> InventoryRow:
-        """The node or server that a job without a guest ran on; `backup` where the row names neither."""
+    def find_place(self, node: str | None, instance: str | None) -> InventoryRow | None:
+        """The node or server that a job without a guest ran on; `backup` where the row names neither.
+
+        None: it may be one of those that an inventory with holes does not list.
+        """
         rows = self._named(node or "")
-        if len(rows) > 1 and instance:
+        if instance and (len(rows) > 1 or self._inventory.has_holes):
             rows = [row for row in rows if row.instance == instance]
+        if self._inventory.has_holes:
+            return rows[0] if len(rows) == 1 and instance else None
         if len(rows) == 1:
             return rows[0]
         if node:
@@ -180,12 +188,17 @@ class Owners:
 
     def _narrow(self, candidates: list[InventoryRow], guest: GuestClaim) -> list[InventoryRow]:
         """Of guests with one VMID those that the row's place or path points to, if it points to just one."""
-        hints = {guest.server or "", *(guest.namespace or "").split("/")} - {""}
+        hints = self._hints(guest)
         nodes = {row.instance for row in self._named(guest.node or "")}
         if len(nodes) == 1:
             hints |= nodes
         fitting = [row for row in candidates if row.instance in hints]
         return fitting if len(fitting) == 1 else candidates
+
+    @staticmethod
+    def _hints(guest: GuestClaim) -> set[str]:
+        """Words of a claim that may be the name of an instance."""
+        return {guest.instance or "", guest.server or "", *(guest.namespace or "").split("/")} - {""}
 
     def _named(self, name: str) -> list[InventoryRow]:
         """The nodes and servers of this name: two clusters may each have one."""
