@@ -10,7 +10,14 @@ from pathlib import Path
 from findings.model import DEFAULT_ORG
 from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.output import note
-from patrol.database import Database, StorageError, open_database, owner_refusal
+from patrol.database import (
+    Database,
+    DatabaseBusyError,
+    DatabaseWriteError,
+    StorageError,
+    open_database,
+    owner_refusal,
+)
 from patrol.database.place import file_of, parse_url, shown
 from patrol.settings.load import LoadedSettings
 
@@ -40,6 +47,8 @@ def opened(url: str, *, must_exist: bool = False) -> Iterator[Database]:
             if must_exist and not path.exists():
                 raise CommandError(f"{path} does not exist yet: `patrol run` makes it", ExitCode.FAILED)
         database = open_database(url, make_folder=True)
+    except (DatabaseBusyError, DatabaseWriteError) as error:
+        raise CommandError(str(error), ExitCode.FAILED) from error
     except StorageError as error:
         raise CommandError(str(error)) from error
     try:

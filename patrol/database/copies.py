@@ -86,7 +86,7 @@ def translated_sqlite(place: str, written: Path | None = None) -> Iterator[None]
         if known is None:
             raise
         if written is not None and isinstance(known, DatabasePlaceError):
-            raise DatabasePlaceError(str(written.parent), known.wrong, known.remedy) from error
+            raise type(known)(str(written.parent), known.wrong, known.remedy) from error
         raise known from error
 
 

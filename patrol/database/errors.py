@@ -26,6 +26,10 @@ class DatabasePlaceError(StorageError):
     """The file or server cannot be reached, read or written as it is."""
 
 
+class DatabaseWriteError(DatabasePlaceError):
+    """There was no room, or the disk failed. The step was not stored; the place itself is right."""
+
+
 class DatabaseCorruptError(StorageError):
     """The file is no database, or a damaged one."""
 
@@ -64,6 +68,8 @@ _PLACE: dict[int, tuple[str, str]] = {
         "Look for a full quota (quota), a limit on file sizes (ulimit -f), and errors of the disk (dmesg)",
     ),
 }
+_NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
+_NO_ROOM_THERE = frozenset({"53100", "53", "57P", "58", "08"})
 _CONFLICTS = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 _WAITED = frozenset({"55P03"})  # the lock time-out
 _SERVER: dict[str, tuple[str, str]] = {
@@ -95,7 +101,8 @@ def _of_server(error: DBAPIError, state: str, place: str) -> StorageError | None
         return DatabaseBusyError(place, "another process holds the records", "Wait for it to end, or try again")
     for length in (5, 3, 2):
         if state[:length] in _SERVER:
-            return DatabasePlaceError(place, *_SERVER[state[:length]])
+            kind = DatabaseWriteError if state[:length] in _NO_ROOM_THERE else DatabasePlaceError
+            return kind(place, *_SERVER[state[:length]])
     # A server that cannot be reached, or that lets nobody in, gives no state.
     if error.connection_invalidated or (isinstance(error, OperationalError) and not state):
         said = next(iter(str(error.orig).splitlines()), "").strip()
@@ -115,7 +122,8 @@ def of_sqlite(error: sqlite3.Error, place: str) -> StorageError | None:
     if code in _CORRUPT:
         return corrupt(place)
     if code in _PLACE:
-        return DatabasePlaceError(place, *_PLACE[code])
+        kind = DatabaseWriteError if code in _NO_ROOM else DatabasePlaceError
+        return kind(place, *_PLACE[code])
     return None
 
 
