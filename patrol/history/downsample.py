@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, bindparam, func, select
 
 from findings.model import DEFAULT_ORG
+from patrol.database import Database
 from patrol.history.blocks import (
     HIGHEST,
     MISSING,
@@ -24,13 +25,16 @@ from patrol.history.blocks import (
 from patrol.history.model import FIVE_MINUTES, HOUR, RAW, Level
 from patrol.history.store import HistoryStore, floor, keeps_raw_since, slots_of
 from patrol.history.tables import BLOCKS, SERIES
+from patrol.history.view import keeps_history
 
 GRACE = timedelta(minutes=10)
 """How long after its end a span is waited with: what comes later makes it be done again."""
 
 EVERY = timedelta(hours=1)
-STEPS_AT_ONCE = 200
-"""Blocks made in one call. What is left is done by the next one."""
+STEPS_AT_ONCE = 50
+"""Blocks made in one transaction, so that nobody waits long for it."""
+
+PARTS_AT_ONCE = 10
 
 BLOCKS_AT_ONCE = 500
 """Blocks of one level and shard deleted in one call."""
@@ -58,17 +62,33 @@ _FORGOTTEN = SERIES.delete().where(
 _THE_BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
+def tidy_history(database: Database, now: datetime, org_id: str = DEFAULT_ORG) -> None:
+    """Downsamples and prunes what is due, at most once an hour. Each part is a short transaction of its own.
+
+    What is left after a number of parts is for the next call. Raises StorageError.
+    """
+    if not keeps_history(database):
+        return
+    with database.read() as connection:
+        due = _is_due(HistoryStore(connection, org_id), now)
+    for _ in range(PARTS_AT_ONCE if due else 0):
+        if database.transact(lambda connection: tidy(connection, now, org_id)):
+            return
+
+
 def tidy(connection: Connection, now: datetime, org_id: str = DEFAULT_ORG) -> bool:
-    """Downsamples and prunes, unless that was done within the last hour. Returns whether it was to be done."""
-    store = HistoryStore(connection, org_id)
-    last = store.progress(RAW).get(0)
-    if last is not None and last <= now < last + EVERY:
+    """One part of it, in the caller's transaction. Returns whether that was the last one."""
+    if downsample(connection, now, org_id) >= STEPS_AT_ONCE:
         return False
-    left = downsample(connection, now, org_id) >= STEPS_AT_ONCE
     prune(connection, now, org_id)
-    if not left:
-        store.note_progress(RAW, 0, now)
+    HistoryStore(connection, org_id).note_progress(RAW, 0, now)
     return True
+
+
+def _is_due(store: HistoryStore, now: datetime) -> bool:
+    """Also where the last time lies ahead: a clock that was wrong must not stop it for ever."""
+    last = store.progress(RAW).get(0)
+    return last is None or not last <= now < last + EVERY
 
 
 def downsample(connection: Connection, now: datetime, org_id: str = DEFAULT_ORG, *, steps: int = STEPS_AT_ONCE) -> int:

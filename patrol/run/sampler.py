@@ -11,7 +11,7 @@ from patrol.database import Database
 from patrol.estate.memory.follow import follow
 from patrol.estate.memory.recognise import recognise
 from patrol.estate.memory.store import ResourceMemory
-from patrol.history.downsample import tidy
+from patrol.history.downsample import tidy_history
 from patrol.history.sampling import samples_of
 from patrol.history.store import HistoryStore
 from patrol.run.collect import BoundedSource, collect
@@ -48,8 +48,8 @@ class Sampler:
 
         def keep(connection: Connection) -> int:
             RunMemory(connection).keep_counters(collection.counters)
-            kept = HistoryStore(connection).write(samples, now)
-            tidy(connection, now)
-            return kept
+            return HistoryStore(connection).write(samples, now)
 
-        return Sampled(kept=self.database.transact(keep), gaps=estate.gaps)
+        kept = self.database.transact(keep)
+        tidy_history(self.database, now)
+        return Sampled(kept=kept, gaps=estate.gaps)

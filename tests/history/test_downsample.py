@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -9,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patrol.database import Database, open_database
-from patrol.history.downsample import EVERY, downsample, prune, tidy
+from patrol.history.downsample import EVERY, PARTS_AT_ONCE, STEPS_AT_ONCE, downsample, prune, tidy_history
 from patrol.history.model import FIVE_MINUTES, HOUR, RAW, Sample
 from patrol.history.store import HistoryStore
 from patrol.history.tables import BLOCKS
-from tests.history.builders import CPU, ROOT, read, values, write
+from tests.history.builders import ROOT, read, values, write
 
 DAY = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -172,13 +173,36 @@ def test_a_series_that_is_still_sampled_is_never_forgotten(any_database: Databas
     assert values(read(any_database, ROOT, step=HOUR, until=at(days=500)))[-1] == 5
 
 
-def test_tidying_is_done_once_an_hour(any_database: Database) -> None:
-    write(any_database, [Sample(CPU, DAY, 5)], DAY)
-    answers = []
+def test_tidying_is_done_once_an_hour(tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path / 'patrol.db'}")
+    done = []
     for now in (at(hours=2), at(hours=2, minutes=59), at(hours=2) + EVERY, at(hours=1)):
-        with any_database.write() as connection:
-            answers.append(tidy(connection, now))
-    assert answers == [True, False, True, True]  # a clock that went back must not keep it from ever being done
+        tidy_history(database, now)
+        with database.read() as connection:
+            done.append(HistoryStore(connection).progress(RAW)[0] == now)
+    assert done == [True, False, True, True]  # a clock that went back must not keep it from ever being done
+    database.close()
+
+
+def test_a_long_backlog_is_tidied_in_short_transactions_and_the_rest_next_time(tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path / 'patrol.db'}")
+    a_day(database, days=25, every=3600)
+    tidy_history(database, at(days=25))
+    with database.read() as connection:
+        assert HistoryStore(connection).progress(RAW) == {}
+    assert len([row for row in stored(database) if row[0] == FIVE_MINUTES.seconds]) == STEPS_AT_ONCE * PARTS_AT_ONCE
+    tidy_history(database, at(days=25))
+    with database.read() as connection:
+        assert HistoryStore(connection).progress(RAW) == {0: at(days=25)}
+    database.close()
+
+
+def test_a_private_database_is_not_tidied() -> None:
+    database = open_database("sqlite://")
+    tidy_history(database, at(hours=2))
+    with database.read() as connection:
+        assert HistoryStore(connection).progress(RAW) == {}
+    database.close()
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])

@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patrol.history.model import Point, moment
@@ -79,6 +79,7 @@ def test_what_is_full_or_no_percentage_is_not_foretold(current: float) -> None:
     assert time_to_full(points, current, NOW_SECONDS) is None
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 95), st.floats(-8, 8), st.floats(0, 0.2), st.integers(0, 2**32))
 def test_a_minute_and_an_hour_say_the_same(level: int, per_day: float, noise: float, seed: int) -> None:
     """Whatever the density of the samples: the same rate, and days that differ by what the noise makes of them."""
