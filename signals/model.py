@@ -1,7 +1,9 @@
 """What a detection is made of: tool calls in; signals, and what was examined, out."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
 from enum import StrEnum
+from itertools import repeat
 from typing import NamedTuple
 
 import msgspec
@@ -135,13 +137,33 @@ class Examined:
     def __iter__(self) -> Iterator[ExaminedLook]:
         """All looks in a stable order: kind, resource, subject."""
         for kind in Kind:
-            looks = self._looks.get(kind)
-            if not looks:
-                continue
-            pairs = ((target if isinstance(target, tuple) else (target, ""), look) for target, look in looks.items())
-            for (resource_id, subject), look in sorted(pairs):
+            looks = self._looks.get(kind, {})
+            wholes: list[str] = []
+            parts: list[tuple[str, str]] = []
+            for target in looks:
+                if isinstance(target, str):
+                    wholes.append(target)
+                else:
+                    parts.append(target)
+            if not parts:  # texts sort several times as fast as pairs
+                targets: Iterable[tuple[str, str]] = zip(sorted(wholes), repeat(""))
+            else:
+                targets = sorted([*parts, *zip(wholes, repeat(""))])
+            for resource_id, subject in targets:
+                look = looks[(resource_id, subject) if subject else resource_id]
                 reason = self.blind_reason(kind, resource_id, subject) if look is Look.BLIND else ""
                 yield ExaminedLook(kind, resource_id, subject, look, reason)
+
+    def counts(self, resource_ids: Container[str]) -> Counter[Look]:
+        """How often each answer was given about these resources and their subjects."""
+        found: Counter[Look] = Counter()
+        for looks in self._looks.values():
+            found.update(
+                look
+                for target, look in looks.items()
+                if (target if isinstance(target, str) else target[0]) in resource_ids
+            )
+        return found
 
     def __len__(self) -> int:
         return sum(map(len, self._looks.values()))

@@ -1,8 +1,5 @@
 """Decoding an estate document: exact errors, raw smartctl output, times with their zone, nothing twice."""
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -14,6 +11,7 @@ from patrol.estate.model import SCHEMA_VERSION, Estate, Resource
 from patrol.estate.schema import fields_of, strict_type
 from patrol.estate.smartctl import parse_smartctl
 from signals.evidence import DiskRow, SmartAttributes
+from signals.garbage import paused_garbage_collection
 
 _BOM = b"\xef\xbb\xbf"
 _COUNTERS = ("attributes", "smart_attributes", "smartAttributes")
@@ -44,21 +42,6 @@ def decode_estate(data: bytes) -> Estate:
         _place_times(estate)
         estate.resources = _without_repeats(estate.resources)
     return estate
-
-
-@contextmanager
-def paused_garbage_collection() -> Iterator[None]:
-    """For building an estate in one go.
-
-    A hundred thousand new structs set off collections that free none of them and take half of the time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _decode_slowly(data: bytes) -> Estate:

@@ -10,7 +10,6 @@ from sqlalchemy import Connection, Insert, String, Table, Update, bindparam, sel
 from findings.model import DEFAULT_ORG
 from findings.rows import Cell
 from patrol.database.inserts import insert_or_replace, insert_unless_there
-from patrol.estate.document import paused_garbage_collection
 from patrol.estate.memory.merge import merge_resource
 from patrol.estate.memory.model import Changed, Memory, Presence, Recognition, RemovedBy
 from patrol.estate.memory.rows import (
@@ -22,6 +21,7 @@ from patrol.estate.memory.rows import (
     resource_row,
 )
 from patrol.estate.memory.tables import ALIASES, RESOURCES
+from signals.garbage import paused_garbage_collection
 
 _AT_ONCE = 5000
 

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from findings.model import Gap, GapReason, Sight, Topic
 from patrol.estate.collect import merge_estates
-from patrol.estate.document import decode_estate, paused_garbage_collection
+from patrol.estate.document import decode_estate
 from patrol.estate.faults import EstateDocumentError
 from patrol.estate.inventory import inventory_of
 from patrol.estate.model import Estate, Metric, Resource, SourceState
 from patrol.estate.sources.model import Collected, CollectRequest
 from signals.evidence import InventoryOutput
+from signals.garbage import paused_garbage_collection
 
 STDIN = "-"
 MAX_BYTES = 1 << 30
