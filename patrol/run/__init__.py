@@ -33,6 +33,7 @@ from patrol.run.outlook import outlook
 from patrol.run.record import Conclusions, Recorded, observation_of, record
 from patrol.run.record_model import RunRecord, RunStatus, RunType
 from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError, TriggerReason
+from patrol.run.retention import prune_evidence
 from patrol.run.scope import Scope, ScopedExamination, resolve_scope
 from patrol.run.sight import classify, readings
 from patrol.run.status import status_text
@@ -76,10 +77,19 @@ class Patrol:
         run = self._begin(request, limits, runs)
         with kept_alive(runs, run.id, self.clock):
             try:
-                return _Pass(self, run, runs, limits, after_crash=after_crash).go(request)
+                report = _Pass(self, run, runs, limits, after_crash=after_crash).go(request)
             except BaseException as error:
                 self._end_early(run, runs, error)
                 raise
+        self._prune()
+        return report
+
+    def _prune(self) -> None:
+        """Deletes what is old enough. The run is recorded already: where this fails, the next one does it."""
+        try:
+            prune_evidence(self.database, self.settings, self.clock(), progress=self.progress)
+        except StorageError as error:
+            self.progress("retention", f"left to the next run: {error}")
 
     def _begin(self, request: RunRequest, limits: LimitsInForce, runs: RunStore) -> RunRecord:
         now = self.clock()
