@@ -54,6 +54,8 @@ _WARNING_BITS = {
     0x20: "persistent memory unreliable",
 }
 
+_NAMED_BITS = sum(_WARNING_BITS)
+
 
 class Trouble(NamedTuple):
     """What is wrong with a disk. `facts`: named counts; `value`: the count of the worst counter."""
@@ -142,6 +144,7 @@ def trouble_of(row: DiskRow, life_used_percent: float | None) -> Trouble | None:
         *_in_words(warning),
         *([f"spare {counters.available_spare:g} % below its threshold"] if spare_used_up else []),
         *(meaning for bit, meaning in _WARNING_BITS.items() if bits & bit),
+        *([f"critical warning 0x{unknown:02x}, which has no name"] if (unknown := bits & ~_NAMED_BITS) else []),
         *(_attribute_words(attribute) for attribute in failing),
     ]
     severity = Severity.CRITICAL if failed or critical or bits or spare_used_up else Severity.WARNING

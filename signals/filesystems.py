@@ -18,6 +18,9 @@ from signals.thresholds import Limited
 
 _MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit
 
+_IMAGES = frozenset({"iso9660", "udf", "cdfs", "squashfs", "erofs", "cramfs", "romfs"})
+"""Images that are made full: of a CD, a snap, a firmware."""
+
 _CHECKS = (
     (Kind.HIGH_DISK, Limited.DISK, "full"),
     (Kind.HIGH_INODES, Limited.INODES, "out of inodes"),
@@ -110,7 +113,9 @@ class FilesystemDetector:
         limit = self._thresholds.limit(case.resource, limited, disk_type=row.disk_type)
         if limit is None:
             return False
-        percent = row.usage_percent if kind is Kind.HIGH_DISK else row.inodes_percent
+        if (row.type or "").strip().lower() in _IMAGES:
+            return True  # always full, and never written to
+        percent = _usage(row) if kind is Kind.HIGH_DISK else row.inodes_percent
         reason = _unmeasured(row)
         if reason:
             self._notes.blind(kind, case.resource.id, reason, case.mount)
@@ -161,13 +166,21 @@ class FilesystemDetector:
         )
 
 
+def _usage(row: FilesystemRow) -> float | None:
+    """Percent in use; where a row does not say it, by df's rule from its bytes."""
+    if row.usage_percent is not None or row.used_bytes is None or row.free_bytes is None:
+        return row.usage_percent
+    usable = row.used_bytes + row.free_bytes
+    return 100 * row.used_bytes / usable if row.used_bytes >= 0 and row.free_bytes >= 0 and usable else None
+
+
 def _unmeasured(row: FilesystemRow) -> str:
     """Why the figures of a row say nothing; "" where they do.
 
     A hypervisor that cannot look into its guest reports 0 or -1 for the disk as a whole. 0 is a reading only of
     a mounted file system that has space.
     """
-    percent = row.usage_percent
+    percent = _usage(row)
     if percent is None:
         return "it was not measured"
     if percent < 0 or (percent == 0 and not (row.mountpoint and row.free_bytes)):

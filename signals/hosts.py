@@ -42,6 +42,10 @@ _PACKAGE = re.compile(r"package|tdie|tctl|physical id", re.IGNORECASE)
 
 _PLAUSIBLE_CELSIUS = (-40, 150)
 _LEAST_HIGH_CELSIUS = 50  # a `high` below it is a leftover of the chip's reset, not a warning that someone set
+_LEAST_CRITICAL_CELSIUS = 40  # likewise: below it a warm room alone would be critical
+_UNCONNECTED_CELSIUS = frozenset({127.0, 127.5, 128.0})
+"""What a chip reads where nothing is connected to an input: its scale from one end to the other."""
+
 _HYSTERESIS_CELSIUS = 5
 _OWN_LIMITS = "the sensor's own limits"
 
@@ -85,7 +89,7 @@ class HostDetector:
 
     def _judge_units(self, page: EvidencePage[Page], host: InventoryRow, health: HostHealth) -> None:
         for unit in health.units:
-            if unit.state == _FAILED and unit.name:
+            if unit.state.strip().lower() == _FAILED and unit.name:
                 why = f" ({unit.result})" if unit.result not in ("", "success") else ""
                 what = f": {unit.description}" if unit.description else ""
                 self._notes.signal(
@@ -121,7 +125,7 @@ class HostDetector:
         subject = f"{sensor.name}/{sensor.label}" if sensor.label else sensor.name
         celsius = sensor.celsius
         coldest, hottest = _PLAUSIBLE_CELSIUS
-        if celsius is None or not coldest < celsius <= hottest:
+        if celsius is None or not coldest < celsius <= hottest or celsius in _UNCONNECTED_CELSIUS:
             self._notes.blind(Kind.HIGH_TEMPERATURE, host.id, "no plausible temperature", subject)
             return
         look = limit.look(celsius)
@@ -158,7 +162,7 @@ def _limit_of(sensor: SensorRow, all_sensors: Sequence[SensorRow], general: Limi
     """The limit that this sensor is judged by; None: it is only shown."""
     if _CPU_CHIP.match(_chip(sensor)):
         return _cpu_limit(sensor, general) if _speaks_for_its_chip(sensor, all_sensors) else None
-    if sensor.critical is None:
+    if sensor.critical is None or sensor.critical < _LEAST_CRITICAL_CELSIUS:
         return None
     trigger = sensor.critical
     if sensor.high is not None and _LEAST_HIGH_CELSIUS <= sensor.high < sensor.critical:
@@ -172,7 +176,7 @@ def _limit_of(sensor: SensorRow, all_sensors: Sequence[SensorRow], general: Limi
 
 
 def _cpu_limit(sensor: SensorRow, general: Limit) -> Limit:
-    if sensor.critical is None:
+    if sensor.critical is None or sensor.critical < _LEAST_CRITICAL_CELSIUS:
         return general
     trigger = min(general.trigger, sensor.critical)
     return Limit(

@@ -93,7 +93,7 @@ class PoolDetector:
                     roomy.append(resource.id)
                     usable.append(resource.id)
                     continue
-                if zfs is not None and _is_whole_at_a_glance(zfs):
+                if zfs is not None and _is_fine_or_untold(row) and _is_whole_at_a_glance(zfs):
                     roomy.append(resource.id)
                     usable.append(resource.id)
                     lossless.append(resource.id)
@@ -111,7 +111,7 @@ class PoolDetector:
 
     def _resolve(self, row: PoolRow) -> InventoryRow | None:
         """The storage that a row is about. Without an id, its name means something only on its node or instance."""
-        name = row.name or ""
+        name = row.name or (row.zfs.name if row.zfs is not None else "")
         native = "" if row.id is None else str(row.id)
         if not native:
             origin = row.instance if row.shared else row.node or row.instance
@@ -133,7 +133,9 @@ class PoolDetector:
     def _has_room(self, case: _Case) -> bool:
         row, percent = case.row, case.row.usage_percent
         if percent is None:
-            return False
+            if row.used_gb is None or not row.total_gb or not 0 <= row.used_gb <= row.total_gb:
+                return False
+            percent = 100 * row.used_gb / row.total_gb
         # A storage that is not there reports 0 of 0.
         if not 0 <= percent <= _MOST_PERCENT or (percent == 0 and not row.total_gb):
             return self._blind(case, Kind.HIGH_DISK, f"{percent:g} % in use is no reading")
@@ -173,16 +175,26 @@ class PoolDetector:
         status = (row.status or "").strip().lower()
         if row.enabled is False and status in _DISABLED:
             return True  # switched off by its operator: there is nothing that it should do
-        severity = _UNUSABLE.get(status)
-        if severity is None and row.active is False:
-            severity = Severity.WARNING
-        if severity is not None:
-            name = case.resource.name or case.resource.id
-            summary = f"Storage {name} is {status if status in _UNUSABLE else 'not active'}"
-            return self._degraded(case, severity, summary, row)
+        if self._says_unusable(case):
+            return False
         if status in _FINE or (not status and row.active):
             return True
         return bool(status) and self._blind(case, Kind.POOL_DEGRADED, f"status {status}")
+
+    def _says_unusable(self, case: _Case) -> bool:
+        """Whether the storage itself is said not to be usable, whatever its devices say; states it."""
+        row = case.row
+        status = (row.status or "").strip().lower()
+        if row.enabled is False and status in _DISABLED:
+            return False
+        severity = _UNUSABLE.get(status)
+        if severity is None and row.active is False:
+            severity = Severity.WARNING
+        if severity is None:
+            return False
+        summary = f"Storage {case.resource.name or case.resource.id} is "
+        self._degraded(case, severity, summary + (status if status in _UNUSABLE else "not active"), row)
+        return True
 
     def _judge_zfs(self, case: _Case, zfs: ZfsRow) -> list[Kind]:
         fine = []
@@ -202,7 +214,7 @@ class PoolDetector:
         members = judge_members(zfs.vdevs)
         works = state in _WORKS
         if state == "ONLINE" and not members.dead:
-            return True
+            return not self._says_unusable(case)
         worst = not works or members.without_redundancy
         evidence = msgspec.structs.replace(zfs, vdevs=members.dead[:_SHOWN_MEMBERS])
         summary = f"Pool {case.resource.name or case.resource.id} is {state}{_losses(zfs, members.dead)}"
@@ -337,6 +349,10 @@ class PoolDetector:
     def _blind(self, case: _Case, kind: Kind, reason: str) -> bool:
         self._notes.blind(kind, case.resource.id, reason)
         return False
+
+
+def _is_fine_or_untold(row: PoolRow) -> bool:
+    return row.active is not False and (not row.status or row.status.lower() in _FINE)
 
 
 def _is_whole_at_a_glance(zfs: ZfsRow) -> bool:

@@ -13,6 +13,11 @@ from findings.model import Severity
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import DiskHealthOutput, HostDisks, InventoryRow, Page, RaidOutput, RaidRow
 
+_FAILED_MEMBER = frozenset({"faulty", "failed"})
+_NO_MEMBER = frozenset({"removed", "missing"})
+"""States of a member that is none any more; a slot that nothing fills reads "removed" in mdadm's table."""
+
+_NO_LETTER = re.compile(r"[^a-z]+")
 _BROKEN = frozenset({"failed", "broken"})
 _NOT_RUNNING = frozenset({"inactive", "stopped", "started"})  # mdadm says "Not Started"
 _WITHOUT_REDUNDANCY = frozenset({"raid0", "linear", "jbod", "single"})
@@ -53,38 +58,39 @@ class RaidDetector:
         return self._inventory.resolve(array_id, resource_type="raid", display_name=native) if array_id else None
 
     def _is_whole(self, page: EvidencePage[Page], row: RaidRow, resource: InventoryRow) -> bool:
-        words = set(re.split(r"[^a-z]+", row.state.lower()))
-        if row.level == "container" or "container" in words:
+        words = set(_NO_LETTER.split(row.state.lower()))
+        level = row.level.strip().lower()
+        if level == "container" or "container" in words:
             return True  # holds the members of firmware RAID, and is no array itself
         name = resource.name or resource.id
-        failed = row.failed_devices or 0
+        failed = max(row.failed_devices or 0, _count(row, _FAILED_MEMBER))
         lost = _lost(row, words)
-        if words & _BROKEN or (failed and row.level in _WITHOUT_REDUNDANCY):
+        if words & _BROKEN or (failed and level in _WITHOUT_REDUNDANCY):
             severity, told = Severity.CRITICAL, "has lost a member that it cannot do without"
         elif words & _NOT_RUNNING:
             severity, told = Severity.CRITICAL, "is inactive: its data is not reachable"
         elif lost:
-            bare = _is_without_redundancy(row, lost)
+            bare = _is_without_redundancy(row, level, lost)
             severity = Severity.CRITICAL if bare else Severity.WARNING
             told = f"misses {lost} member{'s' * (lost > 1)}, {'no' if bare else 'some'} redundancy left"
         elif failed:
             severity, told = Severity.WARNING, f"has {failed} failed device{'s' * (failed > 1)} beside those in use"
         else:
-            return self._is_measured(row, words, resource)
-        level = f" ({row.level})" if row.level else ""
+            return self._is_measured(row, level, words, resource)
+        shown_level = f" ({row.level})" if row.level else ""
         self._notes.signal(
             page,
             Kind.RAID_DEGRADED,
             resource,
             severity,
-            f"Array {name}{level} {told}{_work(row)}",
+            f"Array {name}{shown_level} {told}{_work(row)}",
             row=row,
             value=lost or None,
         )
         return False
 
-    def _is_measured(self, row: RaidRow, words: set[str], resource: InventoryRow) -> bool:
-        if "clean" in words or row.active_devices is not None or row.level in _WITHOUT_REDUNDANCY:
+    def _is_measured(self, row: RaidRow, level: str, words: set[str], resource: InventoryRow) -> bool:
+        if "clean" in words or row.active_devices is not None or level in _WITHOUT_REDUNDANCY:
             return True
         self._notes.blind(Kind.RAID_DEGRADED, resource.id, "how many members are in use was not read")
         return False
@@ -99,14 +105,21 @@ def _lost(row: RaidRow, words: set[str]) -> int:
         lost = max(0, total - working - (row.failed_devices or 0))
     else:
         lost = 0
+    if not lost:
+        # No count tells. A failed member may have been replaced already, unless nothing says how many are in use.
+        lost = _count(row, _NO_MEMBER | _FAILED_MEMBER if active is None else _NO_MEMBER)
     return lost or int("degraded" in words)
 
 
-def _is_without_redundancy(row: RaidRow, lost: int) -> bool:
-    if row.level == "raid1":
+def _count(row: RaidRow, states: frozenset[str]) -> int:
+    return sum(not states.isdisjoint(_NO_LETTER.split(member.state.lower())) for member in row.devices)
+
+
+def _is_without_redundancy(row: RaidRow, level: str, lost: int) -> bool:
+    if level == "raid1":
         # Any one copy is enough: redundancy is a second one.
         return row.active_devices is None or row.active_devices < 2
-    return lost >= _MAY_LOSE.get(row.level, 1)
+    return lost >= _MAY_LOSE.get(level, 1)
 
 
 def _work(row: RaidRow) -> str:

@@ -1,9 +1,11 @@
 """Rows that do not quite fit: what each of them still says.
 
 A value of the wrong type costs that value; a wrong identity costs the row, since a reading on the wrong
-resource is worse than none. Each loss is told, and a page with a loss is never complete.
+resource is worse than none. A number where an identity is text is its digits; "97 %" is 97. Each of these is
+told, and a page with one is never complete.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TypeVar, get_args, get_origin
@@ -16,6 +18,8 @@ PageType = TypeVar("PageType", bound=Page)
 Tell = Callable[[str, str], None]
 """Told of each loss: its place ("pools[3].usage_percent") and what was wrong there."""
 
+_OWN_ID = ("resource_id", "id")
+_PERCENT = re.compile(r"\s*([-+]?\d{1,9}(?:\.\d{1,9})?)\s*%?\s*", re.ASCII)
 _IDENTITY = frozenset({"id", "resource_id", "vmid", "node", "instance", "hostname", "device", "dev_path", "serial"})
 
 
@@ -57,7 +61,14 @@ def _value(value: object, wanted: object, place: str, tell: Tell) -> object:
         return msgspec.convert(value, wanted, strict=False)
     except msgspec.ValidationError as error:
         tell(place, _said(error))
-        return _LOST
+        return _in_other_words(value, wanted)
+
+
+def _in_other_words(value: object, wanted: object) -> object:
+    """The number that a text holds beside its sign of percent; `_LOST` if there is none."""
+    is_number = float in (get_args(wanted) or (wanted,))
+    found = _PERCENT.fullmatch(value) if isinstance(value, str) and is_number else None
+    return float(found[1]) if found else _LOST
 
 
 def _row(value: object, row_type: type[Row], place: str, tell: Tell) -> object:
@@ -69,13 +80,16 @@ def _row(value: object, row_type: type[Row], place: str, tell: Tell) -> object:
         return msgspec.convert(value, row_type)
     except msgspec.ValidationError:
         kept: dict[str, object] = {}
+    has_id = any(isinstance(value.get(name), (str, int)) and value[name] for name in _OWN_ID)
     for field in _fields(row_type):
         if field.encode_name not in value:
             continue
         part = _value(value[field.encode_name], field.type, f"{place}.{field.encode_name}", tell)
+        if part is _LOST and field.name in _IDENTITY and type(value[field.encode_name]) is int:
+            part = str(value[field.encode_name])  # only a text was wanted: a number that was lost has digits
         if part is not _LOST:
             kept[field.name] = part
-        elif field.name in _IDENTITY or issubclass(row_type, InventoryRow):
+        elif (field.name in _IDENTITY and (field.name in _OWN_ID or not has_id)) or issubclass(row_type, InventoryRow):
             return _LOST
     try:
         return row_type(**kept)

@@ -19,6 +19,9 @@ from signals.evidence import VdevRow
 UNUSABLE = frozenset({"FAULTED", "UNAVAIL", "OFFLINE", "REMOVED", "SUSPENDED"})
 """States of a device from which nothing is read."""
 
+_LOST = UNUSABLE | {"DEGRADED"}
+"""A single device is DEGRADED where ZFS keeps it although it counts too many errors."""
+
 HOLDS_DATA = frozenset({"data", "special", "dedup"})
 """Roles whose loss is the loss of the pool. Logs, caches and spares can be done without."""
 
@@ -41,7 +44,7 @@ class _Node(NamedTuple):
 def judge_members(rows: Sequence[VdevRow]) -> Members:
     """What is wrong with the devices of a pool, from its vdevs in the order of the pool's own listing."""
     tops = _tree(rows)
-    dead = [node.row for top in tops for node in _leaves(top) if node.row.state in UNUSABLE or _is_worn(node.row)]
+    dead = [node.row for top in tops for node in _leaves(top) if _state(node.row) in _LOST]
     bare = [top.row.name for top in tops if top.row.role in HOLDS_DATA and _is_without_redundancy(top)]
     return Members(dead, bare)
 
@@ -65,8 +68,8 @@ def _leaves(node: _Node) -> Iterator[_Node]:
         yield from _leaves(child)
 
 
-def _is_worn(row: VdevRow) -> bool:
-    return row.state == "DEGRADED"  # a single device: ZFS keeps it although it counts too many errors
+def _state(row: VdevRow) -> str:
+    return row.state.strip().upper()  # ZFS writes capitals; a program in between may not
 
 
 def _is_without_redundancy(top: _Node) -> bool:
@@ -85,4 +88,4 @@ def _may_lose(top: _Node) -> int:
 def _holds_copy(node: _Node) -> bool:
     if node.row.name.startswith(_STAND_INS) and node.children:
         return any(_holds_copy(child) and "resilvering" not in child.row.note for child in node.children)
-    return node.row.state not in UNUSABLE
+    return _state(node.row) not in UNUSABLE

@@ -161,3 +161,17 @@ def test_every_measured_mount_has_exactly_the_look_of_its_value(rows: list[tuple
         measured = percent is not None and 0 <= percent <= 100.5
         assert (look is Look.BLIND) is not measured
         assert (look is Look.PRESENT) is (measured and percent is not None and percent > 85)
+
+
+@pytest.mark.parametrize("type_", ["iso9660", "squashfs", "erofs", "CDFS", "udf"])
+def test_images_are_full_by_nature(type_: str) -> None:
+    judged = judge(mount("/", 10, 10), mount("/snap/core", 100, 100, type=type_, free_bytes=0))
+    assert not judged.told()
+    assert judged.look(Kind.HIGH_DISK, "agent:local:nas", "/snap/core") is Look.CLEAR
+
+
+def test_use_that_is_told_in_bytes_alone_is_judged_by_the_rule_of_df() -> None:
+    judged = judge(mount("/srv", None, used_bytes=980, total_bytes=1100, free_bytes=20))
+    assert judged.one(Kind.HIGH_DISK).value == 98
+    judged = judge(mount("/srv", None, used_bytes=0, free_bytes=0))
+    assert judged.look(Kind.HIGH_DISK, "agent:local:nas", "/srv") is Look.BLIND

@@ -285,3 +285,26 @@ def test_what_fires_is_plausible_and_above_a_limit_that_says_where_it_is_from(ro
         assert signal.limit is not None
         assert signal.limit < signal.value <= 150 or signal.limit == signal.value >= 100
         assert signal.limit_source
+
+
+def test_a_failed_unit_is_one_in_any_spelling() -> None:
+    assert fired(judged(units(UnitRow(name="a.service", state="FAILED")))) == [("a.service", Severity.WARNING)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        SensorRow(name="nct6775", label="AUXTIN1", celsius=127.0, critical=100),
+        SensorRow(name="nct6775", label="SYSTIN", celsius=38, high=0, critical=0),
+        SensorRow(name="nct6775", label="SYSTIN", celsius=38, critical=5),
+    ],
+)
+def test_an_unconnected_input_and_a_limit_that_nobody_set_raise_no_alarm(row: SensorRow) -> None:
+    assert not fired(judged(sensors(row)))
+
+
+def test_a_processor_with_a_limit_that_nobody_set_is_judged_by_the_general_one() -> None:
+    row = SensorRow(name="coretemp", label="Package id 0", celsius=50, critical=0)
+    assert not fired(judged(sensors(row)))
+    row.celsius = 90
+    assert fired(judged(sensors(row))) == [("coretemp/Package id 0", Severity.WARNING)]

@@ -96,6 +96,13 @@ def test_kinds_of_disks_may_have_limits_of_their_own() -> None:
     assert judge(*rows, thresholds=limits).told() == {("high_disk", "warning", "b", "")}
 
 
+def test_space_that_is_told_in_sizes_alone_is_judged() -> None:
+    judged = judge(PoolRow(id="nas", status="available", used_gb=970, total_gb=1000))
+    assert judged.one(Kind.HIGH_DISK).value == 97
+    judged = judge(PoolRow(id="nas", status="available", used_gb=1970, total_gb=1000))
+    assert judged.look(Kind.HIGH_DISK, "nas") is None
+
+
 # --- identity --------------------------------------------------------------------------------------------------------
 
 
@@ -439,3 +446,36 @@ def test_any_row_is_judged_without_error_and_never_both_ways(
     judged = judge(row)
     for signal in judged.signals:
         assert judged.look(signal.signal_type, signal.resource_id, signal.subject) is Look.PRESENT
+
+
+@pytest.mark.parametrize(
+    ("row", "severity"),
+    [
+        (PoolRow(status="faulted"), "critical"),
+        (PoolRow(status="Degraded"), "warning"),
+        (PoolRow(status="available", active=False), "warning"),
+        (PoolRow(status="available", active=True), None),
+        (PoolRow(status="ONLINE"), None),
+        (PoolRow(status=None), None),
+        (PoolRow(status="disabled", enabled=False, active=False), None),
+    ],
+)
+def test_whole_devices_do_not_outweigh_a_storage_that_says_it_is_unusable(
+    row: PoolRow, severity: str | None
+) -> None:
+    pool = zfs("ONLINE", *MIRROR)
+    pool.status, pool.active, pool.enabled = row.status, row.active, row.enabled
+    judged = judge(pool)
+    assert judged.told() == ({("pool_degraded", severity, "tank", "")} if severity else set())
+    assert judged.look(Kind.POOL_DEGRADED, "tank") is (Look.PRESENT if severity else Look.CLEAR)
+
+
+@pytest.mark.parametrize("state", ["removed", " Faulted ", "degraded"])
+def test_states_of_devices_are_read_in_any_spelling(state: str) -> None:
+    judged = judge(zfs("online", vdev("mirror-0"), vdev("sda", state, "mirror-0"), vdev("sdb", "online", "mirror-0")))
+    assert judged.look(Kind.POOL_DEGRADED, "tank") is Look.PRESENT
+
+
+def test_a_pool_without_id_is_called_by_its_own_name() -> None:
+    judged = judge(PoolRow(node="nas", zfs=ZfsRow(name="tank", state="FAULTED")))
+    assert judged.told() == {("pool_degraded", "critical", "storage:nas:tank", "")}

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from findings.kinds import Kind
 from findings.model import Look
-from signals.evidence import DiskHealthOutput, HostDisks, InventoryRow, PerformanceOutput, RaidOutput, RaidRow
+from signals.evidence import (
+    DiskHealthOutput,
+    HostDisks,
+    InventoryRow,
+    PerformanceOutput,
+    RaidDeviceRow,
+    RaidOutput,
+    RaidRow,
+)
 from signals.raid import RaidDetector
 from tests.signals.storages import Judged
 
@@ -16,6 +24,11 @@ def array(level: str, state: str, made_for: int | None = None, active: int | Non
     for field, value in fields.items():
         setattr(row, field, value)
     return row
+
+
+FAULTY = RaidDeviceRow(device="/dev/sda1", state="Faulty")
+IN_SYNC = RaidDeviceRow(device="/dev/sdb1", state="active sync")
+EMPTY_SLOT = RaidDeviceRow(state="removed")
 
 
 def judge(row: RaidRow) -> Judged:
@@ -50,6 +63,26 @@ def judge(row: RaidRow) -> Judged:
         pytest.param(array("linear", "active, broken"), Look.PRESENT, "critical", id="linear, broken"),
         pytest.param(array("raid5", "active, FAILED, Not Started", 3, 1), Look.PRESENT, "critical", id="failed"),
         pytest.param(array("raid1", "inactive"), Look.PRESENT, "critical", id="inactive"),
+        pytest.param(
+            array("raid5", "clean", devices=[FAULTY, IN_SYNC, IN_SYNC]),
+            Look.PRESENT,
+            "critical",
+            id="failed by its list of members alone",
+        ),
+        pytest.param(
+            array("raid1", "clean", None, 2, devices=[FAULTY, IN_SYNC, IN_SYNC]),
+            Look.PRESENT,
+            "warning",
+            id="failed and replaced by its list of members",
+        ),
+        pytest.param(
+            array("raid1", "clean", None, 1, total_devices=1, working_devices=1, devices=[EMPTY_SLOT, IN_SYNC]),
+            Look.PRESENT,
+            "critical",
+            id="an empty slot",
+        ),
+        pytest.param(array("raid0", "active", devices=[FAULTY]), Look.PRESENT, "critical", id="stripes, one failed"),
+        pytest.param(array("RAID6", "active", 4, 3), Look.PRESENT, "warning", id="level in capitals"),
         pytest.param(array("container", "container"), Look.CLEAR, None, id="container of firmware RAID"),
         pytest.param(array("", "container"), Look.CLEAR, None, id="container by its state"),
         pytest.param(

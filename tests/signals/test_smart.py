@@ -617,3 +617,8 @@ def test_the_same_page_gives_the_same_signals(rows):
     decoded = [msgspec.json.decode(page, type=DisksOutput) for _ in range(2)]
     first, second = (list(detect(page).signals.values()) for page in decoded)
     assert first == second
+
+
+def test_a_warning_bit_without_a_name_is_told_as_it_is() -> None:
+    (signal,) = signals(detect_rows(disk(smart_attributes=SmartAttributes(critical_warning=0x48))))
+    assert signal.summary.endswith("media read-only; critical warning 0x40, which has no name")

@@ -11,6 +11,7 @@ from signals.evidence import (
     BackupsOutput,
     BackupTasksOutput,
     DiskHealthOutput,
+    DiskRow,
     DisksOutput,
     InventoryOutput,
     Page,
@@ -227,3 +228,47 @@ def test_structs_and_their_recorded_text_are_the_same_page(usages: list[float | 
     )
     assert pages(storage(msgspec.json.encode(page).decode())) == pages(storage(page)) == ([page], [])
     assert pages(storage(DisksOutput())) == ([DisksOutput()], [])
+
+
+def disks_of(row: str) -> tuple[list[DiskRow], list[tuple[str, str]]]:
+    call = ToolCall(
+        id="c1",
+        tool_name="pulse_metrics",
+        input={"type": "disks"},
+        output='{"complete": true, "disks": [' + row + "]}",
+        success=True,
+    )
+    (page,), problems = pages(call)
+    assert isinstance(page, DisksOutput)
+    assert not page.complete
+    return page.disks, problems
+
+
+def test_an_identity_that_is_a_number_is_its_digits() -> None:
+    (row,), problems = disks_of('{"node": 3, "serial": 12345, "health": "FAILED"}')
+    assert (row.node, row.serial, row.health) == ("3", "12345", "FAILED")
+    assert [place for place, _ in problems] == ["disks[0].node", "disks[0].serial"]
+
+
+@pytest.mark.parametrize(("id_", "kept"), [('"disk:serial:A"', 1), ("7", 1), ("[]", 0), ('""', 0), ("null", 0)])
+def test_a_row_with_an_id_of_its_own_outlives_its_other_names(id_: str, kept: int) -> None:
+    rows, _ = disks_of(f'{{"id": {id_}, "node": {{}}, "health": "FAILED"}}')
+    assert len(rows) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("97%", 97),
+        (" 97.5 % ", 97.5),
+        ("-3 %", -3),
+        ("97,5 %", None),
+        ("% 97", None),
+        ("1e3 %", None),
+    ],
+)
+def test_a_percentage_with_its_sign_is_a_number(text: str, value: float | None) -> None:
+    (page,), problems = pages(storage({"complete": True, "pools": [{"id": "a", "usage_percent": text}]}))
+    assert isinstance(page, PoolsOutput)
+    assert page.pools[0].usage_percent == value
+    assert problems
