@@ -5,6 +5,7 @@ detector states about a resource (and a subject on it: a mount, a unit, a device
 finding follows from its kind.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -54,6 +55,7 @@ class KindRecord:
     and ends an acknowledgement. `sticky_facts`: counters of damage done; while one of them was above zero,
     no clear look closes the finding. `transient_facts`: counters that can come and go without damage; when they
     come back no higher than before, with every other count unchanged, the finding is a warning.
+    `clears_when`: what closes an open finding, for people; `{clear}` is the clear mark of its limit.
     """
 
     kind: Kind
@@ -64,6 +66,13 @@ class KindRecord:
     sticky_facts: frozenset[str] = frozenset()
     transient_facts: frozenset[str] = frozenset()
     title: str
+    clears_when: str
+
+    def what_clears(self, facts: Mapping[str, float], clear_mark: str) -> str:
+        """What would close a finding with these facts, for people. `clear_mark`: with its unit, as "70 %"."""
+        if any(facts.get(name, 0) > 0 for name in self.sticky_facts):
+            return "never by itself, damage done does not heal: acknowledge it, and only growth wakes it"
+        return self.clears_when.format(clear=clear_mark)
 
 
 _RECORDS = (
@@ -75,30 +84,126 @@ _RECORDS = (
         sticky_facts=frozenset({"reallocated_sectors", "udma_crc_errors", "media_errors", "grown_defects"}),
         transient_facts=frozenset({"pending_sectors", "offline_uncorrectable", "uncorrected_errors"}),
         title="Disk reports trouble",
+        clears_when="two complete reads in a row with PASSED and no pending or uncorrectable sectors, or another disk",
     ),
-    KindRecord(kind=Kind.HIGH_CPU, category=Category.PERFORMANCE, title="CPU use is high"),
-    KindRecord(kind=Kind.HIGH_MEMORY, category=Category.PERFORMANCE, title="Memory use is high"),
-    KindRecord(kind=Kind.HIGH_DISK, category=Category.CAPACITY, title="Space is running out"),
-    KindRecord(kind=Kind.BACKUP_FAILED, category=Category.BACKUP, nature=Nature.EVENT, title="Backup failed"),
-    KindRecord(kind=Kind.BACKUP_STALE, category=Category.BACKUP, title="No recent backup"),
-    KindRecord(kind=Kind.GUEST_UNREACHABLE, category=Category.RELIABILITY, title="Guest does not answer"),
-    KindRecord(kind=Kind.HIGH_INODES, category=Category.CAPACITY, title="Inodes are running out"),
-    KindRecord(kind=Kind.HIGH_SWAP, category=Category.PERFORMANCE, title="Swap is nearly used up"),
-    KindRecord(kind=Kind.HIGH_PRESSURE, category=Category.PERFORMANCE, title="Work stalls on resources"),
-    KindRecord(kind=Kind.HIGH_TEMPERATURE, category=Category.RELIABILITY, title="Too hot"),
-    KindRecord(kind=Kind.DISK_WEAR, category=Category.RELIABILITY, title="Disk is worn"),
-    KindRecord(kind=Kind.POOL_DEGRADED, category=Category.RELIABILITY, title="Pool is degraded"),
-    KindRecord(kind=Kind.POOL_DATA_ERRORS, category=Category.RELIABILITY, grows=True, title="Pool has lost data"),
     KindRecord(
-        kind=Kind.VDEV_ERRORS, category=Category.RELIABILITY, grows=True, title="Device in a pool counts errors"
+        kind=Kind.HIGH_CPU,
+        category=Category.PERFORMANCE,
+        title="CPU use is high",
+        clears_when="an average over its whole window below {clear}",
     ),
-    KindRecord(kind=Kind.RAID_DEGRADED, category=Category.RELIABILITY, title="RAID array is degraded"),
     KindRecord(
-        kind=Kind.FILESYSTEM_ERRORS, category=Category.RELIABILITY, grows=True, title="File system counts errors"
+        kind=Kind.HIGH_MEMORY,
+        category=Category.PERFORMANCE,
+        title="Memory use is high",
+        clears_when="a complete read below {clear}",
     ),
-    KindRecord(kind=Kind.UNIT_FAILED, category=Category.RELIABILITY, title="Unit failed"),
-    KindRecord(kind=Kind.NODE_OFFLINE, category=Category.RELIABILITY, title="Host is offline"),
-    KindRecord(kind=Kind.SOURCE_BLIND, category=Category.RELIABILITY, title="Patrol cannot see a source"),
+    KindRecord(
+        kind=Kind.HIGH_DISK,
+        category=Category.CAPACITY,
+        title="Space is running out",
+        clears_when="a complete read below {clear}, or one in which this place does not exist any more",
+    ),
+    KindRecord(
+        kind=Kind.BACKUP_FAILED,
+        category=Category.BACKUP,
+        nature=Nature.EVENT,
+        title="Backup failed",
+        clears_when="a newer successful backup of this guest or run of this job, or their removal; never by age",
+    ),
+    KindRecord(
+        kind=Kind.BACKUP_STALE,
+        category=Category.BACKUP,
+        title="No recent backup",
+        clears_when="a newer successful backup of this guest; or the guest is removed, ignored or made a template",
+    ),
+    KindRecord(
+        kind=Kind.GUEST_UNREACHABLE,
+        category=Category.RELIABILITY,
+        title="Guest does not answer",
+        clears_when="an answer of the guest on any path",
+    ),
+    KindRecord(
+        kind=Kind.HIGH_INODES,
+        category=Category.CAPACITY,
+        title="Inodes are running out",
+        clears_when="a complete read below {clear}, or one in which this file system does not exist any more",
+    ),
+    KindRecord(
+        kind=Kind.HIGH_SWAP,
+        category=Category.PERFORMANCE,
+        title="Swap is nearly used up",
+        clears_when="a complete read with swap below {clear}, or with memory that is not short",
+    ),
+    KindRecord(
+        kind=Kind.HIGH_PRESSURE,
+        category=Category.PERFORMANCE,
+        title="Work stalls on resources",
+        clears_when="an average over 5 min below {clear}",
+    ),
+    KindRecord(
+        kind=Kind.HIGH_TEMPERATURE,
+        category=Category.RELIABILITY,
+        title="Too hot",
+        clears_when="a complete read below {clear}",
+    ),
+    KindRecord(
+        kind=Kind.DISK_WEAR,
+        category=Category.RELIABILITY,
+        title="Disk is worn",
+        clears_when="another disk in its place: wear does not go back (or a complete read below {clear})",
+    ),
+    KindRecord(
+        kind=Kind.POOL_DEGRADED,
+        category=Category.RELIABILITY,
+        title="Pool is degraded",
+        clears_when="a complete read that shows the pool usable with all its members",
+    ),
+    KindRecord(
+        kind=Kind.POOL_DATA_ERRORS,
+        category=Category.RELIABILITY,
+        grows=True,
+        title="Pool has lost data",
+        clears_when="a complete read without permanent errors: after what was lost is restored or deleted, and a scrub",
+    ),
+    KindRecord(
+        kind=Kind.VDEV_ERRORS,
+        category=Category.RELIABILITY,
+        grows=True,
+        title="Device in a pool counts errors",
+        clears_when="a complete read with all its error counters at 0 (`zpool clear` resets them)",
+    ),
+    KindRecord(
+        kind=Kind.RAID_DEGRADED,
+        category=Category.RELIABILITY,
+        title="RAID array is degraded",
+        clears_when="a complete read with all members active",
+    ),
+    KindRecord(
+        kind=Kind.FILESYSTEM_ERRORS,
+        category=Category.RELIABILITY,
+        grows=True,
+        title="File system counts errors",
+        clears_when="a complete read with its error counters at 0 (a repair or `btrfs device stats -z` resets them)",
+    ),
+    KindRecord(
+        kind=Kind.UNIT_FAILED,
+        category=Category.RELIABILITY,
+        title="Unit failed",
+        clears_when="a complete list of failed units without it (a good start, or `systemctl reset-failed`)",
+    ),
+    KindRecord(
+        kind=Kind.NODE_OFFLINE,
+        category=Category.RELIABILITY,
+        title="Host is offline",
+        clears_when="the host, or its peers, say that it is online",
+    ),
+    KindRecord(
+        kind=Kind.SOURCE_BLIND,
+        category=Category.RELIABILITY,
+        title="Patrol cannot see a source",
+        clears_when="the next complete read of the source",
+    ),
 )
 
 KINDS: dict[Kind, KindRecord] = {record.kind: record for record in _RECORDS}

@@ -27,3 +27,17 @@ def test_damage_and_what_may_pass_are_different_counters():
     for record in KINDS.values():
         assert record.sticky_facts.isdisjoint(record.transient_facts)
         assert record.grows or not (record.sticky_facts | record.transient_facts)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_says_what_would_clear_it(kind):
+    text = KINDS[kind].what_clears({}, "70 %")
+    assert text
+    assert "{" not in text
+    assert ("70 %" in text) is ("{clear}" in KINDS[kind].clears_when)
+
+
+@pytest.mark.parametrize("fact", sorted(KINDS[Kind.SMART_FAILURE].sticky_facts))
+def test_damage_done_never_clears_by_itself(fact):
+    assert "never by itself" in KINDS[Kind.SMART_FAILURE].what_clears({fact: 1}, "")
+    assert "PASSED" in KINDS[Kind.SMART_FAILURE].what_clears({fact: 0, "pending_sectors": 3}, "")
