@@ -13,6 +13,7 @@ A job without a guest belongs to its node; its id, or its sort of work, is the s
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import count
 from typing import ClassVar, cast
 
 from findings.kinds import Kind
@@ -40,6 +41,14 @@ _NO_GUEST = frozenset({None, 0, "", "0"})
 _LONGEST_SUBJECT = 100
 
 
+class _IsOk(dict[str | None, bool]):
+    """Whether the words of a result mean a plain success. Each wording is read once."""
+
+    def __missing__(self, words: str | None) -> bool:
+        self[words] = is_ok = outcome_of(words) is Outcome.OK
+        return is_ok
+
+
 class FailedBackupDetector:
     """backup_failed of guests, and of jobs that are no guest's, from their attempts."""
 
@@ -53,18 +62,22 @@ class FailedBackupDetector:
         self._pages: list[EvidencePage[Page]] = []
         self._ledgers: dict[tuple[Sweep, Origin], Ledger] = {}
         self._jobs: dict[tuple[ResourceId, str], JobHistory] = {}
-        self._is_ok: dict[str | None, bool] = {}
+        self._is_ok = _IsOk()
         self._excluded: set[ResourceId] = set()  # guests that must not be called clear
 
     def read(self, page: EvidencePage[Page]) -> None:
-        """Keeps one page: whose an attempt is may hang on another."""
-        self._pages.append(page)
+        """Reads one page, or keeps it: without an inventory it may hang on another whose an attempt is."""
+        if self._inventory:
+            self._note_page(page)
+        else:
+            self._pages.append(page)
 
     def finish(self) -> None:
         """States the failures that stand, and clears what succeeded since."""
-        self._owners = Owners(self._inventory, [_attempts(page.output)[1] for page in self._pages])
-        for page in self._pages:
-            self._note_page(page)
+        if not self._inventory:
+            self._owners = Owners(self._inventory, [_attempts(page.output)[1] for page in self._pages])
+            for page in self._pages:
+                self._note_page(page)
         histories = self._settle()
         for guest, history in histories.items():
             failure = history.failure()
@@ -82,20 +95,23 @@ class FailedBackupDetector:
 
     def _note_page(self, page: EvidencePage[Page]) -> None:
         """The loop over all attempts: a plain success costs a few look-ups, all else goes the long way."""
-        ledger = self._ledgers.setdefault((page.sweep, page.origin), Ledger(page))
         field, rows = _attempts(page.output)
-        claims = self._owners.task_claims(rows)
         times = usable_times([row.end_time or row.start_time for row in rows], page.output.zone, self._latest)
-        good, known, is_ok = ledger.good, ledger.good.get, self._is_ok
-        for number, (row, claim, at) in enumerate(zip(rows, claims, times, strict=True)):
-            if at is not None and claim and not row.error and not row.log:
-                words = row.exitstatus or row.status
-                if words not in is_ok:
-                    is_ok[words] = outcome_of(words) is Outcome.OK
-                if is_ok[words] and (row.type in _GUEST_WORK if row.type else row.id is None):
-                    if at > known(claim, NEVER):
-                        good[claim] = at
-                    continue
+        page = page._replace(output=type(page.output)(zone=page.output.zone))  # what is kept of it keeps no rows
+        ledger = self._ledgers.setdefault((page.sweep, page.origin), Ledger(page))
+        good, is_ok = ledger.good, self._is_ok
+        for number, row, claim, at in zip(count(), rows, self._owners.task_claims(rows), times, strict=False):
+            if (
+                at is not None
+                and claim
+                and not row.error
+                and not row.log
+                and is_ok[row.exitstatus or row.status]
+                and (row.type in _GUEST_WORK if row.type else row.id is None)
+            ):
+                if claim not in good or at > good[claim]:
+                    good[claim] = at
+                continue
             self._consider(page, ledger, f"{field}[{number}]", row)
 
     def _consider(self, page: EvidencePage[Page], ledger: Ledger, place: str, row: BackupTaskRow) -> None:

@@ -3,20 +3,25 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+import msgspec
+
 from findings.model import ResourceId
 from signals.backups.owners import Claim, Owners
 from signals.detector import EvidencePage, Notes, Sweep
 from signals.evidence import BackupsOutput, PbsBackupRow, PveBackupRow
 from signals.inventory import Inventory
 from signals.model import Origin
-from signals.times import NEVER, unusable_because, usable_time, usable_times
+from signals.times import NEVER, unusable_because, usable_times
 
 BackupRow = PbsBackupRow | PveBackupRow
 BackupsPage = EvidencePage[BackupsOutput]
 
 
 class Reading:
-    """The pages of one sweep, and the newest backup that they show of each guest."""
+    """The pages of one sweep, and the newest backup that they show of each guest.
+
+    Pages whose rows were taken in already keep no more than one of them, which stands for all.
+    """
 
     def __init__(self) -> None:
         self.pages: list[BackupsPage] = []
@@ -35,7 +40,8 @@ class Copies:
     such, and why: its owner is ambiguous, or its time cannot be placed.
     """
 
-    def __init__(self, inventory: Inventory, notes: Notes, latest: datetime) -> None:
+    def __init__(self, inventory: Inventory, notes: Notes, latest: datetime, *, evidence_before: datetime) -> None:
+        """`evidence_before`: only rows of backups older than this are ever asked for again."""
         self.readings: list[Reading] = []
         self.unsure: dict[ResourceId, tuple[datetime, str]] = {}
         self._inventory = inventory
@@ -44,6 +50,9 @@ class Copies:
         self._by_sweep: dict[tuple[Sweep, Origin], Reading] = {}
         self._owners = Owners(inventory)
         self._guests: dict[Claim, tuple[ResourceId, ...]] = {}
+        self._evidence_before = evidence_before
+        self._evidence: dict[Claim, tuple[datetime, BackupRow, BackupsPage]] = {}
+        self._undated: list[tuple[Claim, str]] = []
 
     def add(self, page: BackupsPage) -> None:
         """Takes in one page."""
@@ -51,35 +60,49 @@ class Copies:
         if reading is None:
             reading = self._by_sweep[page.sweep, page.origin] = Reading()
             self.readings.append(reading)
+        if self._inventory:
+            # The inventory says whose a row is, so the rows are read at once and can be forgotten.
+            page = self._read(page, reading.newest)
         reading.pages.append(page)
 
     def settle(self) -> None:
         """Finds the newest backups, once all pages are there: whose a row is may hang on another page."""
-        outputs = [page.output for reading in self.readings for page in reading.pages]
-        told = [table for output in outputs for table in (output.pve, output.recent_tasks)]
-        self._owners = Owners(self._inventory, told)
-        undated: list[tuple[Claim, str]] = []
+        if not self._inventory:
+            outputs = [page.output for reading in self.readings for page in reading.pages]
+            told = [table for output in outputs for table in (output.pve, output.recent_tasks)]
+            self._owners = Owners(self._inventory, told)
+            for reading in self.readings:
+                for page in reading.pages:
+                    self._read(page, reading.newest)
         for reading in self.readings:
-            for page in reading.pages:
-                self._read(page, reading.newest, undated)
             if not self._owners.plain:
                 self._name_guests(reading.newest)
-        for claim, reason in undated:
+        for claim, reason in self._undated:
             self._doubt(self.guests_of(claim), self._latest, f"the time of a backup cannot be placed: {reason}")
 
-    def _read(self, page: BackupsPage, newest: dict[Claim, datetime], undated: list[tuple[Claim, str]]) -> None:
-        """A time that cannot be placed is a problem of its row, never "now"."""
-        zone, known = page.output.zone, newest.get
-        for place, rows, claims in self._tables(page.output):
-            times = usable_times([row.backup_time for row in rows], zone, self._latest)
-            for claim, at in zip(claims, times, strict=True):
+    def _read(self, page: BackupsPage, newest: dict[Claim, datetime]) -> BackupsPage:
+        """Takes in the rows of a page, and returns it without them.
+
+        A time that cannot be placed is a problem of its row, never "now".
+        """
+        output = page.output
+        bare = page._replace(
+            output=msgspec.structs.replace(output, pbs=output.pbs[:1], pve=output.pve[:1], recent_tasks=[])
+        )
+        evidence, evidence_before, known = self._evidence, self._evidence_before, newest.get
+        for place, rows, claims in self._tables(output):
+            times = usable_times([row.backup_time for row in rows], output.zone, self._latest)
+            for row, claim, at in zip(rows, claims, times, strict=True):
                 if at is None or at <= known(claim, NEVER):
                     continue
                 newest[claim] = at
+                if at < evidence_before and (claim not in evidence or at > evidence[claim][0]):
+                    evidence[claim] = (at, row, bare)
             for number in [number for number, at in enumerate(times) if at is None] if None in times else ():
-                reason = unusable_because(rows[number].backup_time, zone, self._latest)
-                undated.append((claims[number], reason))
+                reason = unusable_because(rows[number].backup_time, output.zone, self._latest)
+                self._undated.append((claims[number], reason))
                 self._notes.problem(page.call_id, f"{place}[{number}].backup_time", reason)
+        return bare
 
     def _name_guests(self, newest: dict[Claim, datetime]) -> None:
         """Turns claims into guests."""
@@ -116,21 +139,14 @@ class Copies:
         return dict.fromkeys(guest for claim in claims for guest in self.guests_of(claim))
 
     def rows(self, wanted: Iterable[ResourceId]) -> dict[ResourceId, tuple[BackupRow, BackupsPage]]:
-        """The newest row of each of these guests, with its page: read again, as only the rare stale guest needs it."""
-        owners: dict[Claim, ResourceId] = {guest: guest for guest in wanted}
-        owners |= {
-            claim: guests[0] for claim, guests in self._guests.items() if len(guests) == 1 and guests[0] in owners
-        }
+        """The newest row of each of these guests, with its page, as far as it is older than `evidence_before`."""
+        guests = set(wanted)
         best: dict[ResourceId, tuple[datetime, BackupRow, BackupsPage]] = {}
-        for page in (page for reading in self.readings for page in reading.pages) if owners else ():
-            for _place, rows, claims in self._tables(page.output):
-                for row, claim in zip(rows, claims, strict=True):
-                    if claim not in owners:
-                        continue
-                    guest = owners[claim]
-                    at = usable_time(row.backup_time, page.output.zone, self._latest)
-                    if at is not None and (guest not in best or at > best[guest][0]):
-                        best[guest] = (at, row, page)
+        for claim, found in self._evidence.items():
+            owners = (claim,) if claim in guests else self._guests.get(claim, ())
+            for guest in owners if len(owners) == 1 else ():
+                if guest in guests and (guest not in best or found[0] > best[guest][0]):
+                    best[guest] = found
         return {guest: (row, page) for guest, (_at, row, page) in best.items()}
 
     def _tables(self, output: BackupsOutput) -> Iterator[tuple[str, Sequence[BackupRow], list[Claim]]]:

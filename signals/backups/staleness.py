@@ -24,7 +24,7 @@ from signals.backups.sweeps import is_whole
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import BackupsOutput, InventoryRow, Page
 from signals.model import Origin
-from signals.thresholds import Limit, Limited
+from signals.thresholds import Limit, Limited, special_test
 from signals.times import NEVER, SKEW, parse_time
 from signals.wording import hours_text, moment_text
 
@@ -58,8 +58,12 @@ class StaleBackupDetector:
         self._thresholds = context.thresholds
         self._inventory = context.inventory
         self._now = context.now
-        self._copies = Copies(context.inventory, notes, context.now + SKEW)
         self._known_bounds: dict[Limit, _Bounds] = {}
+        self._is_special = special_test(context.thresholds)
+        self._by_type = {kind: self._find_bounds(InventoryRow(id="", type=kind)) for kind in ("", *sorted(GUEST_TYPES))}
+        stale = max((bounds.stale for bounds in self._by_type.values() if bounds is not None), default=NEVER)
+        evidence_before = stale if self._is_special is None else context.now
+        self._copies = Copies(context.inventory, notes, context.now + SKEW, evidence_before=evidence_before)
 
     def read(self, page: EvidencePage[Page]) -> None:
         """Keeps one page."""
@@ -87,21 +91,15 @@ class StaleBackupDetector:
         """Every guest, the fresh ones at once: an estate of 60,000 has few others."""
         readings = sorted(self._copies.readings, key=lambda reading: reading.first.origin is not Origin.PATROL)
         main = readings[0]
-        newest_of, limit_of = main.newest.get, self._thresholds.limit
+        newest_of, is_special, of_type = main.newest.get, self._is_special, self._by_type
         fine: list[ResourceId] = []
         doubtful: list[_Old] = []
-        last: Limit | None = None
         for row in self._inventory.rows.values():
             if row.type not in GUEST_TYPES:
                 continue
-            limit = None if row.template else limit_of(row, Limited.BACKUP_AGE)
-            if limit is None:
-                fine.append(row.id)
-                continue
-            if limit is not last:
-                last, bounds = limit, self._bounds(limit)
+            bounds = of_type[row.type] if is_special is None or not is_special(row) else self._find_bounds(row)
             newest = newest_of(row.id, NEVER)
-            if newest > bounds.fresh:
+            if bounds is None or row.template or newest > bounds.fresh:
                 fine.append(row.id)
             else:
                 doubtful.append(_Old(row, bounds, newest))
@@ -179,9 +177,9 @@ class StaleBackupDetector:
             if newest == NEVER or guest in self._copies.unsure:
                 continue
             row = InventoryRow(id=guest, vmid=read_vmid(guest.rpartition(":")[2]))
-            limit = self._thresholds.limit(row, Limited.BACKUP_AGE)
-            if limit is not None and newest < self._bounds(limit).stale:
-                stale.append(_Old(row, self._bounds(limit), newest))
+            bounds = self._find_bounds(row)
+            if bounds is not None and newest < bounds.stale:
+                stale.append(_Old(row, bounds, newest))
         self._state(stale)
 
     def _state(self, stale: Sequence[_Old]) -> None:
@@ -208,8 +206,11 @@ class StaleBackupDetector:
                 limit=limit,
             )
 
-    def _bounds(self, limit: Limit) -> _Bounds:
-        """A limit of hours as instants. Exactly as old as the limit is not yet too old."""
+    def _find_bounds(self, row: InventoryRow) -> _Bounds | None:
+        """The limit of a guest as instants, None if its backups are not judged. As old as the limit is not too old."""
+        limit = self._thresholds.limit(row, Limited.BACKUP_AGE)
+        if limit is None:
+            return None
         bounds = self._known_bounds.get(limit)
         if bounds is None:
             stale, fresh = (
