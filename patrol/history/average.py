@@ -69,10 +69,13 @@ def _step_before(before: Point | None, point: Point, step: float) -> float:
 
 def in_order(points: Iterable[Point]) -> list[Point]:
     """Points by time, one for each instant: of several the mean."""
+    ordered = sorted(points)
+    if all(earlier.at_seconds < later.at_seconds for earlier, later in pairwise(ordered)):
+        return ordered
     by_time: dict[float, list[Point]] = {}
-    for point in points:
+    for point in ordered:
         by_time.setdefault(point.at_seconds, []).append(point)
-    return [_one(by_time[at]) for at in sorted(by_time)]
+    return [_one(together) for together in by_time.values()]
 
 
 def _one(points: Sequence[Point]) -> Point:

@@ -115,22 +115,22 @@ def unpack_column(column: Column, *, extremes: bool = True) -> Unpacked:
 
 def points_of(
     measure: Measure, column: Unpacked, place: int, slots: int, begin_seconds: float, bucket_seconds: int
-) -> Iterator[Point]:
+) -> list[Point]:
     """The points of the number at `place` of the shard, in the order of time."""
-    scale = SCALES[measure]
-    minima, maxima = column.minima or column.averages, column.maxima or column.averages
-    for slot in range(slots):
-        index = place * slots + slot
-        average = column.averages[index]
-        if average != MISSING:
-            yield Point(
-                begin_seconds + slot * bucket_seconds,
-                average / scale,
-                minima[index] / scale,
-                maxima[index] / scale,
-                1 if column.counts is None else column.counts[index],
-                bucket_seconds if column.windows is None else max(column.windows[index], 0),
-            )
+    averages, scale = column.averages, SCALES[measure]
+    minima, maxima = column.minima or averages, column.maxima or averages
+    return [
+        Point(
+            begin_seconds + (index - place * slots) * bucket_seconds,
+            averages[index] / scale,
+            minima[index] / scale,
+            maxima[index] / scale,
+            1 if column.counts is None else column.counts[index],
+            bucket_seconds if column.windows is None else column.windows[index],
+        )
+        for index in range(place * slots, (place + 1) * slots)
+        if averages[index] != MISSING
+    ]
 
 
 def known_measures(block: Block) -> Iterator[tuple[Measure, Column]]:

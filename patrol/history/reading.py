@@ -69,11 +69,9 @@ def _read_level(
                 continue
             values = unpack_column(column, extremes=wanted.extremes)
             for place, things in places.items():
-                points = [
-                    point
-                    for point in points_of(measure, values, place, slots, begin, level.seconds)
-                    if first <= point.at_seconds < last
-                ]
+                points = points_of(measure, values, place, slots, begin, level.seconds)
+                if slots > 1:
+                    points = [point for point in points if first <= point.at_seconds < last]
                 if points:
                     for resource_id, subject in things:
                         found.setdefault(SeriesKey(resource_id, measure, subject), []).extend(points)

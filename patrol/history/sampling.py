@@ -7,6 +7,9 @@ from patrol.estate.model import Estate, Metric, Resource, Status
 from patrol.history.model import Measure, Sample, SeriesKey
 
 _DOWN = frozenset({Status.STOPPED, Status.PAUSED, Status.OFFLINE})
+MEASURES = {metric: Measure(metric.value) for metric in Metric}
+"""What each metric of an estate is called in history."""
+
 _NEVER_ZERO = frozenset({Metric.MEMORY, Metric.DISK})
 """What runs uses some: 0 is what a source says that cannot see into it."""
 
@@ -29,8 +32,5 @@ def samples_of(estate: Estate, now: datetime) -> Iterator[Sample]:
 def _of_metrics(resource: Resource, now: datetime) -> Iterator[Sample]:
     for metric, reading in resource.metrics.items():
         if reading.value > 0 or metric not in _NEVER_ZERO:
-            key = SeriesKey(resource.id, _MEASURES[metric])
+            key = SeriesKey(resource.id, MEASURES[metric])
             yield Sample(key, reading.at or now, reading.value, reading.window_seconds)
-
-
-_MEASURES = {metric: Measure(metric.value) for metric in Metric}

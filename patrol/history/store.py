@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
@@ -45,7 +46,11 @@ _BLOCKS_BETWEEN = (
     .order_by(BLOCKS.c.begin_at)
 )
 _NEWEST = select(func.max(SERIES.c.number)).where(SERIES.c.org_id == bindparam("org_id"))
-_SERIES = select(SERIES.c.number, SERIES.c.resource_id, SERIES.c.subject).where(SERIES.c.org_id == bindparam("org_id"))
+_SERIES = (
+    select(SERIES.c.number, SERIES.c.resource_id, SERIES.c.subject)
+    .where(SERIES.c.org_id == bindparam("org_id"))
+    .order_by(SERIES.c.number)
+)
 _SERIES_OF = _SERIES.where(SERIES.c.resource_id.in_(bindparam("resource_ids", expanding=True)))
 
 _SEEN = (
@@ -81,24 +86,25 @@ class HistoryStore:
         """
         oldest, newest = keeps_raw_since(now), now + FUTURE
         wanted = [each for each in samples if oldest <= each.at <= newest]
-        numbers = self._numbers({(each.key.resource_id, each.key.subject) for each in wanted}, now)
+        numbers = self._numbers({(resource_id, subject) for (resource_id, _, subject), _, _, _ in wanted}, now)
         frames: dict[_Place, _Frame] = {}
         kept = 0
         frame: _Frame = {}
         at, shard = None, -1
-        for key, sampled_at, value, window in wanted:
-            stored = scaled(key.measure, value)
+        for (resource_id, measure, subject), sampled_at, value, window in wanted:
+            stored = scaled(measure, value)
             if stored is None:
                 continue
-            where, place = divmod(numbers[key.resource_id, key.subject], SHARD)
+            where, place = divmod(numbers[resource_id, subject], SHARD)
             if sampled_at != at or where != shard:  # nearly always the same as before
                 at, shard = sampled_at, where
                 frame = frames.setdefault(_Place(at.astimezone(UTC).replace(microsecond=0), shard), {})
-            column = frame.get(key.measure)
+            column = frame.get(measure)
             if column is None:
-                column = frame[key.measure] = (empty(), empty())
+                column = frame[measure] = (empty(), array("h", [0]) * SHARD)
             column[0][place] = stored
-            column[1][place] = whole(window)
+            if window:
+                column[1][place] = whole(window)
             kept += 1
         self._store(frames)
         return kept
@@ -131,15 +137,15 @@ class HistoryStore:
 
     # --- numbers
 
-    def _numbers(self, things: Collection[_Thing], now: datetime) -> dict[_Thing, int]:
+    def _numbers(self, things: AbstractSet[_Thing], now: datetime) -> dict[_Thing, int]:
         """The number of each thing; new ones get one. Texts that no database takes are stored mended."""
-        mended = {thing: (storable(thing[0]), storable(thing[1])) for thing in things}
-        wanted = set(mended.values())
+        mended = {thing: stored for thing in things if (stored := _stored(thing)) != thing}
+        wanted = {*(things - mended.keys()), *mended.values()}
         known = self._known(wanted)
         for _ in range(_MINTING_ATTEMPTS):
             missing = sorted(wanted - known.keys())
             if not missing:
-                return {thing: known[stored] for thing, stored in mended.items()}
+                return known | {thing: known[stored] for thing, stored in mended.items()}
             newest = self._connection.execute(_NEWEST, {"org_id": self._org_id}).scalar()
             first = 0 if newest is None else newest + 1
             rows = [
@@ -155,12 +161,11 @@ class HistoryStore:
         """Of several numbers of one thing the first one: it is the one that is written under."""
         known: dict[_Thing, int] = {}
         for number, resource_id, subject in self.series({resource_id for resource_id, _ in things}):
-            thing = (resource_id, subject)
-            known[thing] = min(number, known.get(thing, number))
+            known.setdefault((resource_id, subject), number)
         return known
 
     def series(self, resource_ids: Collection[ResourceId]) -> Iterator[tuple[int, ResourceId, str]]:
-        """Numbers with the resource and subject that they stand for. The ids are given as they are stored."""
+        """Numbers with what they stand for, the lowest first. The ids are given as they are stored."""
         if len(resource_ids) > 10 * _AT_ONCE:  # then reading the whole table is quicker
             for number, resource_id, subject in self._connection.execute(_SERIES, {"org_id": self._org_id}):
                 if resource_id in resource_ids:
@@ -219,6 +224,11 @@ class HistoryStore:
 
     def _place(self, level: Level, shard: int) -> dict[str, object]:
         return {"org_id": self._org_id, "resolution": level.seconds, "shard": shard}
+
+
+def _stored(thing: _Thing) -> _Thing:
+    resource_id, subject = thing
+    return thing if resource_id.isprintable() and subject.isprintable() else (storable(resource_id), storable(subject))
 
 
 def keeps_raw_since(now: datetime) -> datetime:

@@ -35,7 +35,8 @@ def average_cpu(resources: Iterable[Resource], thresholds: Thresholds, history: 
     longest = max((each.wanted_seconds for each in short), default=0)
     for period in (timedelta(seconds=LARGEST_HOLE * longest), _HOURLY * (MIN_MOMENTS + 1)):
         found = history.points({each.resource.id for each in short}, {Measure.CPU}, period, step=RAW)
-        short = [each for each in short if not _is_averaged(each, found, history.now)]
+        if found:
+            short = [each for each in short if not _is_averaged(each, found, history.now)]
 
 
 def _is_averaged(short: _Short, found: Mapping[SeriesKey, Sequence[Point]], now: datetime) -> bool:

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from heapq import nlargest
+from operator import itemgetter
 from typing import NamedTuple
 
 from findings.model import Category, ResourceId, Severity
 from patrol.estate.model import Estate, Metric, Resource, ResourceType, Status
 from patrol.history.baseline import Oddity, find_anomaly, is_worth_telling
 from patrol.history.model import HOUR, Measure, Point, SeriesKey
+from patrol.history.sampling import MEASURES
 from patrol.history.trend import time_to_full
 from patrol.history.view import History
 from patrol.run.triage import Flag
@@ -27,9 +30,15 @@ _LEAST = {Measure.CPU: 70.0, Measure.MEMORY: 60.0, Measure.DISK: 15.0}
 class _Present(NamedTuple):
     """A series and what it stands at now."""
 
-    key: SeriesKey
     value: float
     resource: Resource
+    measure: Measure
+    subject: str = ""
+
+    @property
+    def key(self) -> SeriesKey:
+        """Its name in history."""
+        return SeriesKey(self.resource.id, self.measure, self.subject)
 
 
 def outlook(estate: Estate, history: History) -> list[Flag]:
@@ -42,25 +51,25 @@ def _will_be_full(estate: Estate, history: History) -> Iterator[Flag]:
     for each, points in _with_past(present, history, _SEEN_FOR_FULL):
         claim = time_to_full(points, each.value, history.now.timestamp())
         if claim is not None:
-            name = each.key.subject or each.key.measure.value
+            name = each.subject or each.measure.value
             reason = f"{name} will be full in about {claim.days} days (+{claim.per_day:.1f}%/day)"
             severity = Severity.WARNING if claim.days <= _SOON_DAYS else Severity.WATCH
-            category = Category.PERFORMANCE if each.key.measure is Measure.MEMORY else Category.CAPACITY
+            category = Category.PERFORMANCE if each.measure is Measure.MEMORY else Category.CAPACITY
             yield _flag(each, category, severity, f"{reason}, seen for {claim.seen_hours // 24} days", "forecast", None)
 
 
 def _is_unusual(estate: Estate, history: History) -> Iterator[Flag]:
-    present = _fullest(each for each in _usable(estate) if each.value >= _LEAST.get(each.key.measure, 0))
+    present = _fullest(each for each in _usable(estate) if each.value >= _LEAST.get(each.measure, 0))
     for each, points in _with_past(present, history, _SEEN_FOR_USUAL):
         anomaly = find_anomaly(points, each.value, history.now.timestamp())
-        if anomaly is None or anomaly.oddity < Oddity.MEDIUM or not is_worth_telling(each.key.measure, anomaly):
+        if anomaly is None or anomaly.oddity < Oddity.MEDIUM or not is_worth_telling(each.measure, anomaly):
             continue
         reason = (
-            f"{each.key.measure} at {each.value:.0f}% where {anomaly.usual:.0f}% is usual "
+            f"{each.measure} at {each.value:.0f}% where {anomaly.usual:.0f}% is usual "
             f"({anomaly.deviations:+.1f} standard deviations)"
         )
         severity = Severity.WARNING if anomaly.oddity >= Oddity.HIGH else Severity.WATCH
-        busy = each.key.measure in {Measure.CPU, Measure.MEMORY}
+        busy = each.measure in {Measure.CPU, Measure.MEMORY}
         category = Category.PERFORMANCE if busy else Category.CAPACITY
         yield _flag(each, category, severity, reason, "baseline", anomaly.usual)
 
@@ -68,7 +77,7 @@ def _is_unusual(estate: Estate, history: History) -> Iterator[Flag]:
 def _flag(
     present: _Present, category: Category, severity: Severity, reason: str, rule: str, threshold: float | None
 ) -> Flag:
-    resource, key = present.resource, present.key
+    resource = present.resource
     return Flag(
         resource_id=resource.id,
         resource_name=resource.name or resource.id,
@@ -77,7 +86,7 @@ def _flag(
         severity=severity,
         reason=reason,
         # A name of its own: it stands beside the flag of the limit, which tells something else.
-        metric=" ".join(word for word in (key.measure.value, key.subject, rule) if word),
+        metric=" ".join(word for word in (present.measure.value, present.subject, rule) if word),
         value=present.value,
         threshold=threshold,
     )
@@ -89,10 +98,9 @@ def _filling(estate: Estate) -> Iterator[_Present]:
         yield from _metrics(resource, (Metric.MEMORY, Metric.DISK))
         for mount in resource.filesystems or ():
             if mount.usage_percent is not None:
-                key = SeriesKey(resource.id, Measure.DISK, mount.mountpoint or "")
-                yield _Present(key, mount.usage_percent, resource)
+                yield _Present(mount.usage_percent, resource, Measure.DISK, mount.mountpoint or "")
         if resource.pool is not None and resource.pool.usage_percent is not None:
-            yield _Present(SeriesKey(resource.id, Measure.USAGE), resource.pool.usage_percent, resource)
+            yield _Present(resource.pool.usage_percent, resource, Measure.USAGE)
 
 
 def _usable(estate: Estate) -> Iterator[_Present]:
@@ -101,7 +109,7 @@ def _usable(estate: Estate) -> Iterator[_Present]:
         if resource.type in _WITH_A_USUAL and not resource.template:
             yield from _metrics(resource, (Metric.CPU, Metric.MEMORY, Metric.DISK))
         if resource.pool is not None and resource.pool.usage_percent is not None:
-            yield _Present(SeriesKey(resource.id, Measure.USAGE), resource.pool.usage_percent, resource)
+            yield _Present(resource.pool.usage_percent, resource, Measure.USAGE)
 
 
 def _metrics(resource: Resource, metrics: Iterable[Metric]) -> Iterator[_Present]:
@@ -111,19 +119,19 @@ def _metrics(resource: Resource, metrics: Iterable[Metric]) -> Iterator[_Present
         reading = resource.metrics.get(metric)
         # CPU use of a moment is compared with nothing.
         if reading is not None and reading.value > 0 and (metric is not Metric.CPU or reading.window_seconds > 0):
-            yield _Present(SeriesKey(resource.id, Measure(metric.value)), reading.value, resource)
+            yield _Present(reading.value, resource, MEASURES[metric])
 
 
 def _fullest(present: Iterable[_Present]) -> list[_Present]:
-    return sorted(present, key=lambda each: (-each.value, each.key))[:AT_MOST]
+    return nlargest(AT_MOST, present, key=itemgetter(0))
 
 
 def _with_past(
     present: Sequence[_Present], history: History, period: timedelta
 ) -> Iterator[tuple[_Present, Sequence[Point]]]:
-    ids: dict[ResourceId, None] = dict.fromkeys(each.key.resource_id for each in present)
+    ids: dict[ResourceId, None] = dict.fromkeys(each.resource.id for each in present)
     found: Mapping[SeriesKey, Sequence[Point]] = history.points(
-        ids.keys(), {each.key.measure for each in present}, period, step=HOUR, extremes=False
+        ids.keys(), {each.measure for each in present}, period, step=HOUR, extremes=False
     )
     for each in present:
         if each.key in found:
