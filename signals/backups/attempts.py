@@ -176,9 +176,10 @@ class FailedBackupDetector:
         ledgers = list(self._ledgers.values())
         histories: dict[ResourceId, History] = {}
         for ledger in ledgers:
-            good = ledger.good
-            rows = self._inventory.rows
-            for claim in [] if self._owners.plain else [each for each in good if each not in rows]:
+            good, known = ledger.good, self._inventory.rows
+            # The usual case first: every claim is the id of a known guest already.
+            settled = self._owners.plain or good.keys() <= known.keys()
+            for claim in () if settled else [each for each in good if each not in known]:
                 guests = self._owners.find(claim)
                 at = good.pop(claim)
                 if len(guests) == 1:
