@@ -17,6 +17,7 @@ from patrol.estate.memory.follow import follow
 from patrol.estate.memory.model import Recognition
 from patrol.estate.memory.recognise import recognise
 from patrol.estate.memory.store import ResourceMemory
+from patrol.history.downsample import tidy_history
 from patrol.history.sampling import samples_of
 from patrol.history.view import History, keeps_history
 from patrol.run.analyst import AfterCrash, Analyst, ModelWork, NoAnalyst, Seed
@@ -81,6 +82,7 @@ class Patrol:
             except BaseException as error:
                 self._end_early(run, runs, error)
                 raise
+        tidy_history(self.database, self.clock())
         self._prune()
         return report
 
