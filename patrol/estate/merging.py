@@ -1,4 +1,4 @@
-"""One resource out of several observations of it: what was really measured wins over what could not be."""
+"""One resource out of several observations of it: measured wins over unmeasured, the worse over the better."""
 
 import re
 from collections.abc import Callable, Hashable, Iterable
@@ -8,6 +8,15 @@ import msgspec
 
 from patrol.estate.identity import device_name
 from patrol.estate.model import Metric, Reading, Resource, Status
+from patrol.estate.worse import (
+    highest,
+    is_newer_reading,
+    is_worse_raid,
+    worse_counters,
+    worse_filesystem,
+    worse_pool,
+    worse_sensor,
+)
 from signals.evidence import DiskRow, FilesystemRow, PoolRow, ProbeRow, RaidRow, SmartAttributes
 
 _UP = (Status.RUNNING, Status.ONLINE)
@@ -46,17 +55,20 @@ def _merge_two(one: Resource, other: Resource) -> Resource:
     merged.template = first.template or second.template
     merged.first_seen = min((at for at in (first.first_seen, second.first_seen) if at is not None), default=None)
     merged.probes = _merge_lists(first.probes, second.probes, _probe_key)
-    merged.filesystems = _merge_lists(first.filesystems, second.filesystems, _filesystem_key)
+    merged.filesystems = _merge_lists(first.filesystems, second.filesystems, _filesystem_key, _worse_filesystem)
     merged.units = _merge_lists(first.units, second.units, lambda row: row.name)
-    merged.sensors = _merge_lists(first.sensors, second.sensors, lambda row: (row.name, row.label))
+    merged.sensors = _merge_lists(first.sensors, second.sensors, lambda row: (row.name, row.label), worse_sensor)
     if first.disk is not None and second.disk is not None:
         merged.disk = merge_disk_rows(first.disk, second.disk)
         # The disk hangs where it was read best: a passed-through disk belongs to its real host.
         merged.parent = (second if _disk_rank(second.disk) > _disk_rank(first.disk) else first).parent or merged.parent
     if first.pool is not None and second.pool is not None:
-        merged.pool = filled(*_by_detail(first.pool, second.pool, _pool_detail))
+        fuller, other_pool = _by_detail(first.pool, second.pool, _pool_detail)
+        merged.pool = filled(fuller, other_pool)
+        worse_pool(merged.pool, other_pool, filled)
     if first.raid is not None and second.raid is not None:
-        merged.raid = filled(*_by_detail(first.raid, second.raid, _raid_detail))
+        array, other_array = _by_detail(first.raid, second.raid, _raid_detail)
+        merged.raid = filled(other_array, array) if is_worse_raid(other_array, array) else filled(array, other_array)
     return merged
 
 
@@ -73,10 +85,16 @@ def filled(row: RowT, other: RowT) -> RowT:
 def merge_disk_rows(one: DiskRow, other: DiskRow) -> DiskRow:
     """One disk seen twice: a real verdict beats an access error, of two real ones the worse stays.
 
-    The counters are those of the row that has most of them, completed from the other.
+    The same holds for each counter. Of a reading of today and one of another day only the first counts.
     """
     first, second = (other, one) if _disk_rank(other) > _disk_rank(one) else (one, other)
     merged = filled(first, second)
+    if has_verdict(one) and has_verdict(other):
+        for newer, older in ((one, other), (other, one)):
+            if is_newer_reading(newer, older):
+                return _of_today(newer, older)
+    merged.temperature = highest(one.temperature, other.temperature)
+    merged.life_used_percent = highest(one.life_used_percent, other.life_used_percent)
     merged.attributes = _merge_counters([row for row in (counters_of(first), counters_of(second)) if row is not None])
     merged.smart_attributes = merged.smartAttributes = None
     real = [row for row in (first, second) if has_verdict(row)]
@@ -87,6 +105,16 @@ def merge_disk_rows(one: DiskRow, other: DiskRow) -> DiskRow:
     merged.failing = _merge_lists(first.failing, second.failing, lambda row: (row.id, row.name, row.when)) or []
     merged.smart_complete = first.smart_complete or second.smart_complete
     return merged
+
+
+def _of_today(newer: DiskRow, older: DiskRow) -> DiskRow:
+    """A reading, with what an outdated one knows of the disk itself: nothing of how it is."""
+    row = filled(newer, older)
+    row.attributes = counters_of(newer)
+    row.smart_attributes = row.smartAttributes = None
+    row.failing, row.reasons = newer.failing, newer.reasons
+    row.temperature, row.life_used_percent, row.wearout = newer.temperature, newer.life_used_percent, newer.wearout
+    return row
 
 
 def has_verdict(row: DiskRow) -> bool:
@@ -110,15 +138,7 @@ def counters_of(row: DiskRow) -> SmartAttributes | None:
 def _merge_counters(found: list[SmartAttributes]) -> SmartAttributes | None:
     if not found:
         return None
-    found.sort(key=_counter_count, reverse=True)  # stable: of equal ones the better row's
-    # Sources may spell their counters differently (a struct of their own); the result is spelled one way.
-    best, rest = found[0], found[-1]
-    return SmartAttributes(
-        **{
-            field: getattr(best, field) if getattr(best, field) is not None else getattr(rest, field)
-            for field in SmartAttributes.__struct_fields__
-        }
-    )
+    return worse_counters(found[0], found[-1])
 
 
 def _counter_count(counters: SmartAttributes | None) -> int:
@@ -150,19 +170,27 @@ def _reading_rank(reading: Reading) -> tuple[float, float]:
 
 
 def _merge_lists(
-    first: list[ItemT] | None, second: list[ItemT] | None, key: Callable[[ItemT], Hashable]
+    first: list[ItemT] | None,
+    second: list[ItemT] | None,
+    key: Callable[[ItemT], Hashable],
+    merge: Callable[[ItemT, ItemT], ItemT] | None = None,
 ) -> list[ItemT] | None:
-    """The rows of both, one for each key: the first one's, unless it measured nothing."""
+    """The rows of both, one for each key: what `merge` makes of two, else the first one's."""
     if first is None or second is None:
         return second if first is None else first
     rows: dict[Hashable, ItemT] = {}
     for row in (*first, *second):
         name = key(row)
         known = rows.get(name)
-        unmeasured = isinstance(known, FilesystemRow) and known.usage_percent is None
-        if known is None or unmeasured:
+        if known is None:
             rows[name] = row
+        elif merge is not None and known is not row:
+            rows[name] = merge(known, row)
     return list(rows.values())
+
+
+def _worse_filesystem(one: FilesystemRow, other: FilesystemRow) -> FilesystemRow:
+    return worse_filesystem(one, other, filled)
 
 
 def _filesystem_key(row: FilesystemRow) -> Hashable:

@@ -20,8 +20,10 @@ from signals.evidence import (
     ProbeRow,
     RaidDeviceRow,
     RaidRow,
+    SensorRow,
     SmartAttributes,
     UnitRow,
+    VdevRow,
     ZfsRow,
 )
 
@@ -82,7 +84,7 @@ def test_of_two_real_verdicts_the_worse_stays() -> None:
         assert (merged.health, merged.reasons, merged.smart_complete) == ("FAILED", ["says so"], True)
 
 
-def test_counters_come_from_the_row_that_has_most_of_them() -> None:
+def test_of_each_counter_the_worse_stays() -> None:
     few = DiskRow(health="PASSED", smartAttributes=SmartAttributes(pending_sectors=9, media_errors=1), temperature=30)
     many = DiskRow(
         health="PASSED",
@@ -91,10 +93,73 @@ def test_counters_come_from_the_row_that_has_most_of_them() -> None:
     for rows in ((few, many), (many, few)):
         merged = merge_disk_rows(*rows)
         assert merged.attributes == SmartAttributes(
-            pending_sectors=0, reallocated_sectors=0, power_on_hours=5, media_errors=1
+            pending_sectors=9, reallocated_sectors=0, power_on_hours=5, media_errors=1
         )
         assert merged.smart_attributes is merged.smartAttributes is None
         assert merged.temperature == 30
+
+
+def test_of_spare_the_lower_stays_and_of_warnings_all() -> None:
+    one = DiskRow(health="PASSED", attributes=SmartAttributes(available_spare=4, critical_warning=1))
+    other = DiskRow(health="PASSED", attributes=SmartAttributes(available_spare=90, critical_warning=8))
+    for rows in ((one, other), (other, one)):
+        assert merge_disk_rows(*rows).attributes == SmartAttributes(available_spare=4, critical_warning=9)
+
+
+def test_a_reading_of_another_day_says_nothing_of_today() -> None:
+    old = DiskRow(
+        health="FAILED",
+        model="M",
+        smart_attributes=SmartAttributes(pending_sectors=9),
+        reasons=["says so"],
+        last_checked="2026-01-01T00:00:00Z",
+    )
+    new = DiskRow(health="PASSED", attributes=SmartAttributes(pending_sectors=0), last_checked="2026-01-02T00:00:00Z")
+    for rows in ((old, new), (new, old)):
+        merged = merge_disk_rows(*rows)
+        assert (merged.health, merged.model, merged.reasons) == ("PASSED", "M", [])
+        assert (merged.attributes, merged.smart_attributes) == (SmartAttributes(pending_sectors=0), None)
+    new.last_checked = "2026-01-01T00:30:00Z"
+    assert merge_disk_rows(old, new).health == "FAILED"
+
+
+@pytest.mark.parametrize("worse_first", [True, False])
+def test_where_two_sources_disagree_the_worse_reading_stays(worse_first: bool) -> None:
+    def seen(**sections: object) -> Resource:
+        return Resource(id="storage:h:tank", type=ResourceType.STORAGE, **sections)
+
+    def merged(worse: Resource, better: Resource) -> Resource:
+        parts = [worse, better] if worse_first else [better, worse]
+        (row,) = merge_estates([part(row, name=f"s{number}") for number, row in enumerate(parts)]).resources
+        return row
+
+    def mount(**values: object) -> list[FilesystemRow]:
+        return [FilesystemRow(mountpoint="/", **values)]
+
+    row = merged(
+        seen(filesystems=mount(usage_percent=97, free_bytes=3), sensors=[SensorRow(name="cpu", celsius=99)]),
+        seen(filesystems=mount(usage_percent=40, inodes_percent=98), sensors=[SensorRow(name="cpu", celsius=40)]),
+    )
+    assert row.filesystems == mount(usage_percent=97, free_bytes=3, inodes_percent=98)
+    assert row.sensors == [SensorRow(name="cpu", celsius=99)]
+
+    whole = [VdevRow(name="sda", state="ONLINE")]
+    row = merged(
+        seen(pool=PoolRow(usage_percent=97, zfs=ZfsRow(name="tank", state="DEGRADED", vdevs=[]))),
+        seen(pool=PoolRow(usage_percent=40, zfs=ZfsRow(name="tank", state="ONLINE", data_errors=0, vdevs=whole))),
+    )
+    assert (row.pool.usage_percent, row.pool.zfs.state, row.pool.zfs.vdevs) == (97, "DEGRADED", whole)
+    row = merged(
+        seen(pool=PoolRow(status="faulted", active=False)),
+        seen(pool=PoolRow(status="available", active=True, zfs=ZfsRow(name="tank", state="ONLINE"))),
+    )
+    assert (row.pool.status, row.pool.active) == ("faulted", False)
+
+    row = merged(
+        seen(raid=RaidRow(state="clean, degraded", raid_devices=2, active_devices=1)),
+        seen(raid=RaidRow(state="clean", raid_devices=2, active_devices=2, devices=[RaidDeviceRow(device="sda")])),
+    )
+    assert (row.raid.state, row.raid.active_devices) == ("clean, degraded", 1)
 
 
 def test_a_guest_in_migration_is_one_and_runs() -> None:
