@@ -8,7 +8,7 @@ from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.exit_codes import CommandError
 from patrol.cli.options import JsonOption, StorageOption
-from patrol.cli.output import note, write_json
+from patrol.cli.output import write_json
 from patrol.cli.records import opened
 from patrol.cli.sources import light_sources
 from patrol.run.sampler import Sampler
@@ -24,14 +24,12 @@ def take_sample(
     storage: StorageOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Keeps CPU, memory, swap and pressure of now. Says nothing when all is well: it is made for timers."""
+    """Keeps CPU, memory, swap and pressure of now, and prints nothing: what could not be read is told by runs."""
     loaded = load(config_file)
     sources = light_sources(loaded.settings)
     if not sources:
         raise CommandError("none of the configured sources can be sampled: only sources of the type local are")
     with opened(storage or loaded.database_url) as database:
         sampled = Sampler(database=database, sources=sources, clock=lambda: datetime.now(UTC)).sample()
-    for gap in sampled.gaps:
-        note(f"patrol: {gap.topic}: {gap.detail}")
     if as_json:
         write_json({"samples": sampled.kept, "gaps": [gap.detail for gap in sampled.gaps]})
