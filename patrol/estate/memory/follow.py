@@ -1,7 +1,6 @@
 """Makes an estate speak in minted ids, before anything else looks at it."""
 
 import dataclasses
-from collections.abc import Callable
 
 from patrol.estate.memory.model import Recognition
 from patrol.estate.merging import merge_resources
@@ -22,7 +21,7 @@ def follow(estate: Estate, recognition: Recognition) -> None:
                 resource.aliases.append(text)
         if resource.first_seen is None:
             resource.first_seen = recognition.known_since.get(resource.id)
-    _follow_references(estate, _now_called(estate, recognition))
+    _follow_references(estate, recognition)
 
 
 def _rename(estate: Estate, recognition: Recognition) -> None:
@@ -40,30 +39,23 @@ def _rename(estate: Estate, recognition: Recognition) -> None:
     ]
 
 
-def _now_called(estate: Estate, recognition: Recognition) -> Callable[[str], str]:
-    known = {resource.id for resource in estate.resources}
-    given_up = {merge.retired: merge.kept for merge in recognition.merges}
+def _follow_references(estate: Estate, recognition: Recognition) -> None:
+    renamed = {**{merge.retired: merge.kept for merge in recognition.merges}, **recognition.ids}
+    # One that was renamed may bear an id that is another's now: then the collected meaning holds.
+    settled = {"", *(resource.id for resource in estate.resources)} - renamed.keys()
 
     def now_called(text: str) -> str:
-        # First the collected ids: one of them may be the minted id of another resource.
-        found = recognition.ids.get(text) or given_up.get(text)
-        if found is not None or text in known:
-            return found or text
-        return recognition.memory.find_id(text) or text
+        return text if text in settled else renamed.get(text) or recognition.memory.find_id(text) or text
 
-    return now_called
-
-
-def _follow_references(estate: Estate, now_called: Callable[[str], str]) -> None:
     for resource in estate.resources:
-        if resource.parent:
+        if resource.parent not in settled:
             resource.parent = now_called(resource.parent)
     for rows in (estate.alerts, estate.backup_tasks, estate.pbs_backups, estate.pve_backups, estate.pbs_jobs):
         for row in rows:
-            if row.resource_id:
+            if row.resource_id not in settled:
                 row.resource_id = now_called(row.resource_id)
     for store in estate.backup_stores:
-        store.id = now_called(store.id)
+        store.id = renamed.get(store.id, store.id)
     estate.gaps = [
         gap if gap.resource_id is None else dataclasses.replace(gap, resource_id=now_called(gap.resource_id))
         for gap in estate.gaps

@@ -66,9 +66,8 @@ def is_plainly(resource: Resource, keys: Sequence[str], known: Remembered, memor
     """Whether a resource is called as ever and has no proof that is new: nothing then needs to be weighed."""
     if not keys or keys[0] != known.id or len(memory.proven_holders(keys[0])) != 1:
         return False
-    if resource.type is not ResourceType.DISK and (resource.aliases or resource.name != known.name):
-        return False
-    if resource.type != known.type:
+    # With its name as ever, nothing but an unknown proof could speak against it.
+    if resource.type is not ResourceType.DISK and resource.name != known.name:
         return False
     if len(keys) == 1:
         return True

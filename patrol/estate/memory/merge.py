@@ -55,9 +55,6 @@ def _absorb(connection: Connection, org_id: str, absorbed: Absorbed) -> None:
     gone, home = absorbed.finding_id, absorbed.into
     moved = TRANSITIONS.update().where(TRANSITIONS.c.org_id == org_id, TRANSITIONS.c.finding_id == gone)
     connection.execute(moved.values(finding_id=home, version=TRANSITIONS.c.version + absorbed.offset))
-    for table in all_tables().sorted_tables:
-        if "finding_id" in table.c and table.name not in _FOLLOW_ON_THEIR_OWN:
-            _repoint(connection, table, "finding_id", org_id, gone, home)
     explained = FINDINGS.update().where(FINDINGS.c.org_id == org_id, FINDINGS.c.parent_finding == gone)
     connection.execute(explained.values(parent_finding=home))
     connection.execute(FINDINGS.delete().where(FINDINGS.c.org_id == org_id, FINDINGS.c.id == gone))

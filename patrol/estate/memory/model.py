@@ -1,6 +1,6 @@
 """What is remembered of resources, and what one collection adds to it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -116,7 +116,8 @@ class Memory:
 
     def holders(self, text: str) -> Sequence[ResourceId]:
         """Whose id or alias this is, strong or weak."""
-        return self._called.get(folded(text), ())
+        token = folded(text)
+        return [*self._proven.get(token, ()), *self._weakly.get(token, ())]
 
     def at_place(self, resource_type: str, parent: ResourceId, place: str) -> Sequence[ResourceId]:
         """The resources that were last seen there."""
@@ -151,23 +152,27 @@ class Memory:
 
     @cached_property
     def _proven(self) -> dict[str, list[ResourceId]]:
-        return self._index({Strength.STRONG})
+        index = {resource_id.casefold(): [resource_id] for resource_id in self.resources}
+        if len(index) < len(self.resources):  # ids that differ in case alone
+            index = {}
+            for resource_id in self.resources:
+                index.setdefault(resource_id.casefold(), []).append(resource_id)
+        self._add_aliases(index, Strength.STRONG)
+        return index
 
     @cached_property
-    def _called(self) -> dict[str, list[ResourceId]]:
-        return self._index(frozenset(Strength))
-
-    def _index(self, strengths: Collection[Strength]) -> dict[str, list[ResourceId]]:
+    def _weakly(self) -> dict[str, list[ResourceId]]:
         index: dict[str, list[ResourceId]] = {}
-        for resource_id in self.resources:
-            index.setdefault(folded(resource_id), []).append(resource_id)
+        self._add_aliases(index, Strength.WEAK)
+        return index
+
+    def _add_aliases(self, index: dict[str, list[ResourceId]], strength: Strength) -> None:
         for resource_id, aliases in self.aliases.items():
             for each in aliases.values():
-                if each.strength in strengths:
-                    holders = index.setdefault(folded(each.alias), [])
+                if each.strength is strength:
+                    holders = index.setdefault(each.alias.casefold(), [])
                     if resource_id not in holders:
                         holders.append(resource_id)
-        return index
 
     @cached_property
     def _places(self) -> dict[tuple[str, ResourceId, str], list[ResourceId]]:

@@ -6,8 +6,8 @@ import pytest
 
 from findings.model import Topic
 from patrol.estate.memory.model import Memory, Strength
-from patrol.estate.memory.recognise import MOST_ALIASES
 from patrol.estate.memory.rows import resource_of, resource_row
+from patrol.estate.memory.sightings import MOST_ALIASES
 from patrol.estate.model import Estate, Resource, ResourceType
 from signals.evidence import BackupStore, BackupTaskRow, BtrfsRow, PoolRow, RaidRow
 from tests.estate.memory.builders import NOW, Life, disk, estate, gap, guest, host
@@ -410,3 +410,40 @@ def test_a_name_that_no_database_takes_is_not_news_in_every_run():
     assert (recognition.changed, recognition.aliases) == ((), ())
     life.sees(guest(102, "b"))
     assert life.sees(guest(name="web\ud800\0"), guest(102, "b")) == [WEB, "vm:pve:102"]
+
+
+def test_what_sits_on_another_machine_of_the_same_name_is_not_what_sat_on_the_first():
+    life = Life()
+    life.sees(host("hosta", "m1"), disk())
+    life.sees(host("hostb", "m1"), disk(on="hostb"))
+    assert life.sees(host("hosta", "m2"), disk()) == [f"{HOSTA}~g2", f"{WEAK}~g2"]
+
+
+def test_a_node_and_the_agent_on_it_are_two_though_they_have_one_machine_id():
+    life = Life()
+    life.sees(host("pve1", "m1"))
+    node = Resource(id="node:pve:pve1", type=ResourceType.NODE, name="pve1", source="local", aliases=["machine-id:m1"])
+    assert life.sees(node) == ["node:pve:pve1"]
+    assert life.memory.resources.keys() == {"agent:local:pve1", "node:pve:pve1"}
+
+
+def test_ids_that_differ_in_case_alone_are_two():
+    life = Life()
+    one, two = host("Web"), host("web")
+    assert life.sees(one, two) == life.sees(host("Web"), host("web")) == ["agent:local:Web", "agent:local:web"]
+    assert [each.id for each in life.memory.candidates("WEB")] == ["agent:local:Web", "agent:local:web"]
+
+
+def test_of_two_rows_that_prove_to_be_one_disk_and_cannot_be_the_second_is_another():
+    life = Life()
+    life.sees(host(), disk("sda", serial="S1X", wwn="5000c500aaaaaaaa"))
+    by_serial = disk("sda", serial="S1X", wwn="5000c500cccccccc")
+    by_wwn = disk("sdb", serial="S2X", wwn="5000c500aaaaaaaa")
+    assert life.sees(host(), by_serial, by_wwn) == [HOSTA, SERIAL, "disk:serial:S2X"]
+
+
+def test_a_resource_without_a_disk_row_is_known_by_its_id():
+    life = Life()
+    bare = Resource(id="disk:lab:x", type=ResourceType.DISK, name="x", source="local")
+    loose = Resource(id="vm:lab:y", type=ResourceType.VM, name="y", source="local")
+    assert life.sees(bare, loose) == life.sees(bare, loose) == ["disk:lab:x", "vm:lab:y"]

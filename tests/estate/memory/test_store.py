@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from findings.lifecycle import Advance, Change
 from findings.model import DEFAULT_ORG, Topic
 from findings.rows import storable
+from findings.store import FindingStore
 from patrol.database import Database, open_database
+from patrol.database.schema import all_tables
 from patrol.estate.memory.model import (
     Alias,
     Changed,
@@ -26,6 +29,7 @@ from patrol.estate.memory.store import ResourceMemory
 from patrol.estate.sources.model import Counter
 from patrol.run.memory import RunMemory
 from tests.estate.memory.builders import NOW, disk, estate, guest, host
+from tests.findings.builders import finding
 
 LATER = NOW + timedelta(hours=1)
 
@@ -180,3 +184,30 @@ def test_a_file_keeps_it(tmp_path):
     second = open_database(url)
     assert load(second).find_id("disk:serial:S1X") == "disk:serial:S1X"
     second.close()
+
+
+def test_a_merge_carries_along_whatever_refers_to_the_retired_resource_or_to_an_absorbed_finding(
+    any_database: Database,
+):
+    kept, retired = "agent:local:hosta", "agent:local:hostb"
+    keep(any_database, new=[remembered(kept, type="agent"), remembered(retired, type="agent")])
+    twins = [
+        finding(resource_id=each, first_seen_at=NOW - timedelta(days=age), last_seen_at=NOW)
+        for each, age in ((kept, 9), (retired, 1))
+    ]
+    explained = finding(
+        resource_id="vm:pve:101", parent_finding=twins[1].id, lives_on=("docker-host:a:b", retired), last_seen_at=NOW
+    )
+    with any_database.write() as connection:
+        new = tuple(Change(None, each) for each in (*twins, explained))
+        FindingStore(connection, DEFAULT_ORG).apply(Advance(changes=new, transitions=(), outcomes={}))
+    keep(any_database, LATER, merges=[Merge(kept=kept, retired=retired)])
+    with any_database.read() as connection:
+        found = {each.resource_id: each for each in FindingStore(connection, DEFAULT_ORG).list_findings()}
+    assert found.keys() == {kept, "vm:pve:101"}
+    assert found["vm:pve:101"].parent_finding == found[kept].id == twins[0].id
+    assert found["vm:pve:101"].lives_on == ("docker-host:a:b", kept)
+
+
+def test_every_table_that_names_a_finding_is_known_to_the_merge():
+    assert [table.name for table in all_tables().sorted_tables if "finding_id" in table.c] == ["transition"]
