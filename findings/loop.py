@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from findings.investigation import InvestigationOutcome, InvestigationStatus
-from findings.model import Finding, FindingState, ResolveReason, Transition
+from findings.model import Finding, FindingState, ResolveReason, Transition, TransitionReason
 from findings.silence import Quiet, QuietReason
 
 
@@ -166,9 +166,9 @@ def last_fix(transitions: Iterable[Transition]) -> str:
 
     The words of whoever closed it are given where there are any, else what its reason says.
     """
-    closed = [each for each in transitions if each.resolve_reason is not None]
+    closed = {each.version: each for each in transitions if each.reason is TransitionReason.RESOLVED}
     if not closed:
         return ""
-    last = max(closed, key=lambda each: each.version)
-    said = _FIXES[last.resolve_reason] if last.resolve_reason is not None else ""
+    last = closed[max(closed)]
+    said = _FIXES[last.resolve_reason or ResolveReason.CLEARED]
     return f"{said}: {last.note}" if last.note else said

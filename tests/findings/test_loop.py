@@ -270,6 +270,11 @@ def test_the_last_fix_is_the_last_resolution_with_the_words_of_whoever_made_it()
     assert last_fix(reversed(changes)) == "an operator resolved it: replaced the cable"
 
 
+def test_what_is_said_of_a_resolved_finding_is_not_what_ended_it() -> None:
+    quiet_too = change(3, TransitionReason.SUPPRESSED, FindingState.RESOLVED, resolve_reason=ResolveReason.OPERATOR)
+    assert last_fix([closed(2, ResolveReason.OPERATOR, "new disk"), quiet_too]) == "an operator resolved it: new disk"
+
+
 @pytest.mark.parametrize("reason", ResolveReason)
 def test_every_reason_to_close_reads_as_what_ended_the_trouble(reason: ResolveReason) -> None:
     assert len(last_fix([closed(2, reason)])) > 10
