@@ -5,12 +5,13 @@ conflict, a crash between two writes) and then changes nothing.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from findings.assembly import changed
 from findings.investigation import InvestigationStatus
 from findings.model import (
     Examination,
@@ -168,7 +169,7 @@ class _Run:
             self._resolve(finding, reason)
             return
         due = self._is_reminder_due(finding)
-        kept = replace(finding, clear_streak=clear_streak, lives_on=self._place(finding.resource_id, finding))
+        kept = changed(finding, clear_streak=clear_streak, lives_on=self._place(finding.resource_id, finding))
         kept = _reminded(kept) if due else kept
         if kept != finding:
             self._change(finding, kept, TransitionReason.REMINDED if due else None)
@@ -208,7 +209,7 @@ class _Run:
         worse = severity is not finding.severity
         more = grew(finding, observation)
         due = self._is_reminder_due(finding)
-        seen = replace(
+        seen = changed(
             self._seen(finding, observation),
             severity=severity,
             raise_count=finding.raise_count + (worse or more),
@@ -233,7 +234,7 @@ class _Run:
         severity = believed(observation, finding)
         # A running investigation goes on: were it forgotten here, a second one would start beside it.
         running = finding.investigation_status == InvestigationStatus.RUNNING
-        back = replace(
+        back = changed(
             self._seen(finding, observation),
             state=FindingState.OPEN,
             severity=severity,
@@ -256,14 +257,14 @@ class _Run:
         self.outcomes[finding.key] = Outcome.SILENCED if self._is_quiet(back) else Outcome.REGRESSED
 
     def _resolve(self, finding: Finding, reason: ResolveReason) -> None:
-        closed = replace(
+        closed = changed(
             finding, state=FindingState.RESOLVED, resolved_at=self._now, resolve_reason=reason, clear_streak=0
         )
         self._change(finding, closed, TransitionReason.RESOLVED)
 
     def _seen(self, finding: Finding, observation: Observation) -> Finding:
         """The finding with what was measured now. True also while it is silenced: quiet hides no facts."""
-        return replace(
+        return changed(
             finding,
             resource_name=observation.resource_name,
             resource_type=observation.resource_type,
@@ -300,7 +301,7 @@ class _Run:
         return finding.is_dismissed and not finding.suppressed and at is not None and at <= self._recorded_at
 
     def _change(self, before: Finding, after: Finding, reason: TransitionReason | None = None) -> None:
-        after = replace(
+        after = changed(
             after,
             first_seen_at=min(after.first_seen_at, self._now),
             last_seen_at=min(after.last_seen_at, self._now),
@@ -362,14 +363,14 @@ def _limit_changed(finding: Finding, current: LimitNow) -> bool:
 def _unacknowledged(finding: Finding) -> Finding:
     if finding.acknowledged_at is None:
         return finding
-    return replace(finding, acknowledged_at=None, acknowledged_by="", acknowledged_facts={})
+    return changed(finding, acknowledged_at=None, acknowledged_by="", acknowledged_facts={})
 
 
 def _unsilenced(finding: Finding) -> Finding:
     """Without the snooze or dismissal. A suppression holds whatever comes."""
     if finding.suppressed:
         return finding
-    return replace(
+    return changed(
         finding,
         snoozed_until=None,
         dismissed_reason=None,
@@ -381,4 +382,4 @@ def _unsilenced(finding: Finding) -> Finding:
 
 
 def _reminded(finding: Finding) -> Finding:
-    return replace(_unsilenced(finding), remind_count=finding.remind_count + 1)
+    return changed(_unsilenced(finding), remind_count=finding.remind_count + 1)

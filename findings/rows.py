@@ -2,13 +2,15 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+from findings.assembly import FINDING_COLUMNS, assembled
 from findings.investigation import InvestigationOutcome, InvestigationStatus
 from findings.model import (
     Basis,
@@ -26,7 +28,7 @@ from findings.silence import QuietReason, Silence, SilenceKind
 Cell: TypeAlias = str | int | float | bool | datetime | None
 """What a column holds."""
 
-FINDING_COLUMNS = tuple(field.name for field in fields(Finding))
+FINDING_INSTANTS = tuple(field.name for field in fields(Finding) if field.name.endswith(("_at", "_until")))
 TRANSITION_COLUMNS = tuple(field.name for field in fields(Transition))
 SILENCE_COLUMNS = tuple(field.name for field in fields(Silence))
 
@@ -72,7 +74,7 @@ _TRANSITION_WORDS: dict[str, type[StrEnum]] = {
     "new_quiet": QuietReason,
     "dismissed_reason": DismissedReason,
 }
-_OUTCOMES = frozenset(InvestigationOutcome)
+_decode = json.JSONDecoder().raw_decode  # what `finding_row` wrote has no blanks around it
 
 
 def finding_row(finding: Finding) -> dict[str, Cell]:
@@ -112,22 +114,19 @@ def storable(text: str) -> str:
 
 
 def finding_of(cells: Sequence[Cell]) -> Finding:
-    """The finding of a row in the order of `FINDING_COLUMNS`.
+    """The finding of a row in the order of `FINDING_COLUMNS`; instants as values or as the text of a file's column.
 
     An outcome that this version does not know reads as `unknown`. Raises ValueError for any other unknown word.
     """
-    values: dict[str, Any] = dict(zip(FINDING_COLUMNS, cells, strict=True))
-    _from_words(values, _FINDING_WORDS)
-    outcome = values["investigation_outcome"]
-    if outcome is not None:
-        known = outcome in _OUTCOMES
-        values["investigation_outcome"] = InvestigationOutcome(outcome) if known else InvestigationOutcome.UNKNOWN
-    values["facts"] = _facts(values["facts"])
-    values["acknowledged_facts"] = _facts(values["acknowledged_facts"])
-    values["lives_on"] = places_of(values["lives_on"])
-    return Finding(**values)
+    values: list[Any] = list(cells)
+    for position, read in _READERS:
+        cell = values[position]
+        if cell is not None:
+            values[position] = read(cell)
+    return assembled(values)
 
 
+@lru_cache(maxsize=4096)
 def places_of(text: str) -> tuple[str, ...]:
     """What a resource lives on, from its column."""
     return tuple(json.loads(text)) if text != "[]" else ()
@@ -167,5 +166,37 @@ def _facts_text(facts: Mapping[str, float]) -> str:
 
 
 def _facts(text: str) -> dict[str, float]:
-    facts: dict[str, float] = json.loads(text) if text != "{}" else {}
+    facts: dict[str, float] = _decode(text)[0] if text != "{}" else {}
     return facts
+
+
+@lru_cache(maxsize=4096)  # what one run saw, it saw at one time
+def _instant_of(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def _instant(cell: str | datetime) -> datetime:
+    return _instant_of(cell) if isinstance(cell, str) else cell
+
+
+class _Words(dict[str, StrEnum]):
+    """Members of an enum by their word: four times as fast as asking the enum."""
+
+    def __init__(self, word: type[StrEnum], unknown: StrEnum | None = None) -> None:
+        super().__init__((str(each), each) for each in word)
+        self._word = word
+        self._unknown = unknown
+
+    def __missing__(self, text: str) -> StrEnum:
+        return self._unknown or self._word(text)
+
+
+_READ: dict[str, Callable[[Any], object]] = {
+    **{name: _Words(word).__getitem__ for name, word in _FINDING_WORDS.items()},
+    "investigation_outcome": _Words(InvestigationOutcome, InvestigationOutcome.UNKNOWN).__getitem__,
+    "facts": _facts,
+    "acknowledged_facts": _facts,
+    "lives_on": places_of,
+    **dict.fromkeys(FINDING_INSTANTS, _instant),
+}
+_READERS = tuple((FINDING_COLUMNS.index(name), read) for name, read in _READ.items())

@@ -35,7 +35,7 @@ class FindingRow(StoredRow, table=True):
     __tablename__ = "finding"
     __table_args__ = (
         UniqueConstraint("org_id", "key"),
-        Index(None, "org_id", "state"),
+        Index(None, "org_id", "state", "severity", "last_seen_at", "id"),  # the order in which they are listed
         Index(None, "org_id", "resource_id"),
     )
 
