@@ -7,6 +7,7 @@ from typing import Protocol
 from findings.model import Severity
 from signals.backups import BackupJobDetector, FailedBackupDetector, StaleBackupDetector
 from signals.coverage import BLINDED_BY, Coverage
+from signals.datastores import DatastoreDetector
 from signals.detector import Context, Detector, EvidencePage, Notes
 from signals.evidence import InventoryOutput, Page
 from signals.filesystems import FilesystemDetector
@@ -27,6 +28,7 @@ DETECTORS: tuple[type[Detector], ...] = (
     UsageDetector,
     FilesystemDetector,
     PoolDetector,
+    DatastoreDetector,
     RaidDetector,
     FailedBackupDetector,
     StaleBackupDetector,

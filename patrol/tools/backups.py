@@ -98,12 +98,18 @@ def _ambiguity_gaps(candidates: dict[str, tuple[Resource, ...]]) -> list[Gap]:
             source="",
             topic=Topic.BACKUPS,
             reason=GapReason.UNREADABLE,
-            detail=f"backups of VMID {guests[0].vmid} may belong to any of {', '.join(guest.id for guest in guests)}",
+            detail=f"backups of VMID {guests[0].vmid} may belong to {_any_of(guests)}",
             resource_id=guest_id,
             fix="give each cluster its own namespace on the backup server",
         )
         for guest_id, guests in sorted(candidates.items())
     ]
+
+
+def _any_of(guests: tuple[Resource, ...]) -> str:
+    if len(guests) == 1:
+        return f"{guests[0].id} or to a guest of a source that did not answer"
+    return f"any of {', '.join(guest.id for guest in guests)}"
 
 
 def backups(view: EstateView, call: Call) -> BackupsOutput:

@@ -2,7 +2,8 @@
 
 A VMID is unique inside one instance (cluster) only, and the node is no part of it: guests migrate. A backup
 server stores groups by VMID, so that two clusters need a namespace each, or notes that name the guest's node.
-What is still open then is ambiguous, and counts for none of them.
+What is still open then is ambiguous, and counts for none of them; and while a source that may list guests is out
+of sight, so is what names no place: a guest there may have the same number.
 """
 
 import re
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from findings.model import Topic
 from patrol.estate.identity import GUESTS, HOSTS
 from patrol.estate.model import Resource, ResourceType
 from patrol.tools.view import EstateView
@@ -21,6 +23,9 @@ _KINDS = {
     "ct": ResourceType.SYSTEM_CONTAINER,
     "lxc": ResourceType.SYSTEM_CONTAINER,
 }
+_WITHOUT_GUESTS = frozenset({"local", "docker", "kubernetes", "pbs"})
+"""Types of sources that list no guests: their silence hides none."""
+
 _VMID = re.compile(r"(?:(?P<kind>vm|ct|qemu|lxc)/)?(?P<vmid>[1-9]\d{0,9})\Z", re.ASCII | re.IGNORECASE)
 _WORD = re.compile(r"[^\s,;/()\[\]|]+")
 
@@ -70,6 +75,10 @@ class BackupOwners:
             self._places.setdefault(_fold(name), set()).add(name)
         self._labels = (self._nodes.keys() | self._places.keys()) - {""}
         self._known: dict[tuple[object, ...], Owner] = {}
+        types = {source.name: source.type for source in view.estate.sources}
+        self._sees_all = not any(
+            gap.topic is Topic.INVENTORY and types.get(gap.source, "") not in _WITHOUT_GUESTS for gap in view.whole_gaps
+        )
 
     def _learn(self, guest: Resource, vmid: int) -> None:
         numbered = self._by_vmid.get(vmid)
@@ -127,7 +136,8 @@ class BackupOwners:
             guests = self._of_node(guests, row.node) if row.node else guests
         elif len(guests) > 1:
             guests = self._with_storage(guests, row.storage or "")
-        if len(guests) == 1:
+        is_placed = bool(labels & self._labels) or row.instance in self._instances
+        if len(guests) == 1 and (is_placed or self._sees_all):
             return Owner(guests[0])
         return Owner(None, tuple(guests))
 
@@ -196,13 +206,7 @@ def read_vmid(value: Id) -> tuple[str, int | None]:
 def undecided(owners: Sequence[Owner]) -> dict[str, tuple[Resource, ...]]:
     """Guests that some backup may belong to, though it cannot be decided, and that own none; by id."""
     owned = {owner.guest.id for owner in owners if owner.guest is not None}
-    return {
-        guest.id: owner.candidates
-        for owner in owners
-        if len(owner.candidates) > 1
-        for guest in owner.candidates
-        if guest.id not in owned
-    }
+    return {guest.id: owner.candidates for owner in owners for guest in owner.candidates if guest.id not in owned}
 
 
 def _fold(text: str) -> str:

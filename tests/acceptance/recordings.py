@@ -8,6 +8,7 @@ from findings.model import Look
 from patrol.estate.model import Estate
 from patrol.run.sweep import SWEPT
 from patrol.tools.registry import Toolbox
+from signals.alert_settings import parse_alert_settings
 from signals.detect import detect
 from signals.model import Detection, ExaminedLook, Origin, Signal, ToolCall
 from signals.thresholds import AlertThresholds
@@ -51,9 +52,21 @@ def text_of(call: ToolCall) -> str:
     return msgspec.json.encode(call.output).decode()
 
 
-def judged(calls: Sequence[ToolCall]) -> Detection:
-    """What the detectors say by the built-in limits."""
-    return detect(calls, BUILT_IN, NOW)
+def call(tool_name: str, output: object, *, number: int = 1, success: bool = True, **arguments: object) -> ToolCall:
+    """One call as a recording has it: by a model, its output an object or a text."""
+    line = {"id": f"c{number}", "tool_name": tool_name, "input": arguments, "output": output, "success": success}
+    return parse_tool_call(msgspec.json.encode(line))
+
+
+def judged(calls: Sequence[ToolCall], limits: AlertThresholds = BUILT_IN) -> Detection:
+    """What the detectors say, by the built-in limits where no others are given."""
+    return detect(calls, limits, NOW)
+
+
+def limits_of(text: str, *, backup_stale_hours: float = 48) -> AlertThresholds:
+    """The limits of an alert settings file."""
+    settings = parse_alert_settings(text, source="alerts.json")
+    return AlertThresholds(settings, backup_stale_hours=backup_stale_hours)
 
 
 def conditions(signals: Iterable[Signal]) -> set[Condition]:
