@@ -344,6 +344,16 @@ def test_a_file_that_is_not_text_is_told_with_its_line(tmp_path: Path) -> None:
         load_settings(tmp_path / "settings.toml")
 
 
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_bytes(b'\xef\xbb\xbf[patrol]\ninterval = "2h"\n')
+    assert load_settings(tmp_path / "settings.toml").settings.patrol.interval == timedelta(hours=2)
+
+
+def test_a_file_without_an_end_is_no_settings_file() -> None:
+    with pytest.raises(SettingsProblemError, match="larger than 1048576 bytes: this is no settings file"):
+        load_settings(Path("/dev/zero"))
+
+
 def test_all_mistakes_come_in_one_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATROL_INTERVAL", "1h")
     monkeypatch.setenv("PATROL_MODEL__NMAE", "x")

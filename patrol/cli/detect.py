@@ -25,6 +25,10 @@ from signals.transcript import parse_tool_call
 
 STDIN = "-"
 _MOST_BAD_LINES_TOLD = 20
+_LONGEST_LINE_BYTES = 1 << 28
+"""No page of any tool is that long: what has no line end by then is no recording, and might never end."""
+
+_BOM = b"\xef\xbb\xbf"
 _SAMPLE_HINT = (
     'a line looks like {"resource_id": "vm:lab:101", "metric": "cpu", "at": "2026-03-01T12:00:00Z", "value": 41.5}'
 )
@@ -115,7 +119,17 @@ Parsed = TypeVar("Parsed")
 def _lines_of(name: str, parse: Callable[[bytes], Parsed], what: str, hint: str) -> list[Parsed]:
     """What the lines of a file hold. One that cannot be read is told and left out; if that is each, CommandError."""
     with _opened(name) as stream:
-        return list(_read(stream, name, parse, what, hint))
+        return list(_read(bounded_lines(stream, name), name, parse, what, hint))
+
+
+def bounded_lines(stream: IO[bytes], name: str, *, longest: int = _LONGEST_LINE_BYTES) -> Iterator[bytes]:
+    """The lines of a file, without a byte order mark before the first. Raises CommandError for one that is endless."""
+    line = stream.readline(longest).removeprefix(_BOM)
+    while line:
+        if len(line) >= longest - len(_BOM) and not line.endswith(b"\n"):
+            raise CommandError(f"{name} is no recording: a line of it is longer than {longest} bytes")
+        yield line
+        line = stream.readline(longest)
 
 
 def _read(

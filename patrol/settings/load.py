@@ -21,6 +21,8 @@ _PREFIX = "PATROL_"
 _OTHER_VARIABLES = frozenset({"PATROL_CONFIG", "PATROL_REFERENCE", "PATROL_CI"})
 _SECRETS = ("model.api_key", "storage.url")
 _MAX_SECRET_BYTES = 64 << 10
+_MAX_FILE_BYTES = 1 << 20
+_BOM = b"\xef\xbb\xbf"
 
 
 class OriginKind(StrEnum):
@@ -102,7 +104,11 @@ def validate(
 def read_file(path: Path) -> dict[str, object]:
     """The tables of a settings file; relative paths in it are taken from its folder. Raises SettingsProblemError."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        with path.open("rb") as stream:
+            content = stream.read(_MAX_FILE_BYTES + 1)
+        if len(content) > _MAX_FILE_BYTES:
+            raise SettingsProblemError([f"{path}: larger than {_MAX_FILE_BYTES} bytes: this is no settings file"])
+        text = content.removeprefix(_BOM).decode("utf-8")
         data = tomllib.loads(text)
     except OSError as error:
         raise SettingsProblemError([f"{path}: cannot be read: {error.strerror or error}"]) from error

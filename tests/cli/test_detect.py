@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from patrol.__main__ import main
+from patrol.cli.detect import bounded_lines
+from patrol.cli.exit_codes import CommandError
 
 Answer = tuple[int, str, str]
 NOW = ("--now", "2026-03-01T12:00:00Z")
@@ -185,3 +187,21 @@ def test_samples_of_the_time_before_make_the_average_that_cpu_needs(
     code, out, err = detect(FAILED_DISK, arguments=("--json", "--history", str(history)))
     assert (code, out) == (2, "")
     assert "holds no sample" in err
+
+
+def test_a_byte_order_mark_costs_no_call(detect: Callable[..., Answer]) -> None:
+    code, out, err = detect("\ufeff" + json.dumps(FAILED_DISK) + "\r", FULL_POOL)
+    assert code == 0
+    assert [json.loads(line)["resource_id"] for line in out.splitlines()] == ["disk-1", "pool-1"]
+    assert "left out" not in err
+
+
+@pytest.mark.parametrize("text", [b"0" * 200, b"short\n" + b"0" * 200 + b"\n"])
+def test_a_line_without_an_end_is_refused_and_not_waited_for(text: bytes) -> None:
+    with pytest.raises(CommandError, match="f is no recording: a line of it is longer than 100 bytes"):
+        list(bounded_lines(io.BytesIO(text), "f", longest=100))
+
+
+def test_lines_up_to_the_bound_are_read_whole() -> None:
+    lines = [b"0" * 99 + b"\n", b"\n", b"last"]
+    assert list(bounded_lines(io.BytesIO(b"".join(lines)), "f", longest=100)) == lines
