@@ -46,8 +46,8 @@ sample: $(INSTALLED) ## Writes config/patrol.example.toml from the settings' sch
 map: $(INSTALLED) ## Writes the map of the tree into docs/architecture.md
 	$(BIN)/python -m tests.architecture
 
-bench: $(INSTALLED) ## Measures how fast commands start
-	$(BIN)/python tests/bench/startup.py
+bench: $(INSTALLED) ## Measures start-up, detection, recovery, findings and runs (ARGS="detect --sizes 1000")
+	$(BIN)/python -m tests.bench $(ARGS)
 
 clean: ## Removes what was made, but no data of yours
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis
