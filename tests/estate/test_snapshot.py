@@ -201,6 +201,17 @@ def test_sources_and_gaps_of_a_document_are_kept_as_they_are(tmp_path: Path) -> 
     ]
 
 
+def test_a_source_of_a_document_that_was_not_connected_is_lost_from_sight(tmp_path: Path) -> None:
+    sources = [{"name": "lab", "connected": False}, {"name": "nas"}]
+    document = {"sources": sources, "resources": [vm(source="nas")]}
+    (gap,) = collected(written(tmp_path, document)).gaps
+    assert (gap.source, gap.topic, gap.sight) == ("lab", Topic.INVENTORY, Sight.LOST)
+    assert gap.detail.endswith("says that lab was not connected")
+    told = {"source": "lab", "topic": "inventory", "reason": "timed_out", "detail": "no answer"}
+    (gap,) = collected(written(tmp_path, {**document, "gaps": [told]})).gaps
+    assert gap.detail == "no answer"
+
+
 @pytest.mark.parametrize("document", [{}, {"resources": []}, {"sources": [{"name": "pve"}]}])
 def test_an_empty_document_never_means_that_everything_is_gone(tmp_path: Path, document: object) -> None:
     estate = collected(written(tmp_path, document))

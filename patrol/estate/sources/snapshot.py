@@ -92,6 +92,18 @@ class SnapshotSource:
         for resource in estate.resources:
             resource.source = resource.source or owner
         estate.gaps = [gap if gap.source else dataclasses.replace(gap, source=owner) for gap in estate.gaps]
+        explained = {gap.source for gap in estate.gaps if gap.topic is Topic.INVENTORY and gap.resource_id is None}
+        estate.gaps += [
+            Gap(
+                source=state.name,
+                topic=Topic.INVENTORY,
+                reason=GapReason.FAILED,
+                detail=state.detail or f"{self.path} says that {state.name} was not connected",
+                sight=Sight.LOST,
+            )
+            for state in estate.sources
+            if not state.connected and state.name not in explained
+        ]
         return estate
 
     def _unread(self, reason: GapReason, detail: str) -> Estate:
