@@ -15,6 +15,7 @@ COMMANDS = {
     "findings": "Lists what is wrong, and takes what you say of it.",
     "silence": "Maintenance windows, things off on purpose, rules for quiet.",
     "runs": "Lists earlier runs and what they concluded.",
+    "replay": "Detects again what an earlier run detected, from its record.",
     "resources": "Lists what is watched, and what does not exist any more.",
     "sample": "Takes one sample of what changes by the minute, for averages and trends.",
     "doctor": "Checks the set-up: what would Patrol be blind to?",

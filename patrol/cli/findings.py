@@ -19,13 +19,15 @@ from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
 from patrol.cli.exit_codes import CommandError, ExitCode
+from patrol.cli.explain import print_explanation
 from patrol.cli.finding_verbs import register_verbs
-from patrol.cli.issues import issues_of, of_finding, print_facts, print_issues
+from patrol.cli.issues import issues_of, of_finding, print_facts, print_issues, unit_of
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
 from patrol.cli.quiet import finding_view, quiet_of, quiet_text, said_text
 from patrol.cli.records import ORG, records
 from patrol.operators.ids import AmbiguousIdError, UnknownIdError, find_finding
+from patrol.run.explanation import explain
 
 findings = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -85,20 +87,25 @@ def show_finding(
     storage: StorageOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Shows one finding with all its changes."""
+    """Explains one finding: what shows it, by which limit, what would clear it, and all its changes."""
     loaded = load(config_file)
     now = datetime.now(UTC)
-    with records(loaded, storage) as database, database.read() as connection:
-        store = FindingStore(connection, ORG)
-        finding = _the_one(store, finding_id)
-        changes = store.transitions(finding.id)
-        silences = SilenceStore(connection, ORG).list_silences(not_over_at=now)
+    with records(loaded, storage) as database:
+        with database.read() as connection:
+            store = FindingStore(connection, ORG)
+            finding = _the_one(store, finding_id)
+            changes = store.transitions(finding.id)
+            silences = SilenceStore(connection, ORG).list_silences(not_over_at=now)
+        explanation = explain(database, finding, now, unit=unit_of(finding), org_id=ORG)
     if as_json:
         view = finding_view(finding, silences, now) | {"previous_resolved_fix_summary": last_fix(changes)}
-        write_json({"finding": view, "transitions": msgspec.to_builtins(changes)})
+        told = msgspec.to_builtins(explanation)
+        write_json({"finding": view, "transitions": msgspec.to_builtins(changes), "explanation": told})
     else:
         why = quiet_of(finding, silences, now)
-        _print_one(console(), finding, changes, why, loop_state(finding, why, now))
+        output = console()
+        _print_one(output, finding, changes, why, loop_state(finding, why, now))
+        print_explanation(output, finding, explanation)
 
 
 def _the_one(store: FindingStore, text: str) -> Finding:

@@ -62,8 +62,7 @@ def of_signal(signal: Signal) -> Issue:
 
 def of_finding(finding: Finding, *, explained: bool = False) -> Issue:
     """A finding as a line. `explained`: it stands under the finding above it."""
-    # A finding of a model or of a later version may be of a kind that is unknown here.
-    unit = _UNITS.get(Kind(finding.kind), "") if finding.kind in set(Kind) else ""
+    unit = unit_of(finding)
     return Issue(
         id=finding.id,
         severity=finding.severity,
@@ -75,6 +74,12 @@ def of_finding(finding: Finding, *, explained: bool = False) -> Issue:
         summary=finding.summary,
         evidence=finding.evidence,
     )
+
+
+def unit_of(finding: Finding) -> str:
+    """The unit of a finding's value as it stands behind the number."""
+    # A finding of a model or of a later version may be of a kind that is unknown here.
+    return _UNITS.get(Kind(finding.kind), "") if finding.kind in set(Kind) else ""
 
 
 def _titled(title: str, subject: str) -> str:

@@ -57,7 +57,7 @@ def show_run(
     loaded = load(config_file)
     with records(loaded, storage) as database:
         store = RunStore(database, ORG)
-        run = store.find(run_id) or _by_beginning(store, run_id)
+        run = the_run(store, run_id)
         calls = store.tool_calls(run.id) if tool_calls else []
     if as_json:
         document = {
@@ -76,7 +76,11 @@ def show_run(
 _LOOKED_THROUGH = 10_000
 
 
-def _by_beginning(store: RunStore, beginning: str) -> RunRecord:
+def the_run(store: RunStore, beginning: str) -> RunRecord:
+    """The run of this id, or the one whose id begins so. Raises CommandError."""
+    exact = store.find(beginning)
+    if exact is not None:
+        return exact
     found = [run for run in store.list_runs(_LOOKED_THROUGH) if run.id.startswith(beginning)]
     if len(found) == 1:
         return found[0]

@@ -25,6 +25,12 @@ _OF_THE_TYPE = {
 }
 
 
+def metric_of(finding: Finding) -> Limited | None:
+    """What the value of a finding is limited by; None for kinds that have no limit of their own."""
+    kind = Kind(finding.kind) if finding.kind in _KIND_WORDS else None
+    return _OF_THE_TYPE.get((kind, finding.resource_type)) or _LIMITED.get(kind) if kind is not None else None
+
+
 class CurrentLimits:
     """Asked once for each open finding that this run did not observe."""
 
@@ -39,15 +45,14 @@ class CurrentLimits:
 
     def __call__(self, finding: Finding) -> LimitNow:
         """Whether the check is switched off, and the trigger in force; no limit where this kind has none."""
-        kind = Kind(finding.kind) if finding.kind in _KIND_WORDS else None
         row = self._inventory.rows.get(finding.resource_id) or InventoryRow(
             id=finding.resource_id, type=finding.resource_type, name=finding.resource_name
         )
-        if kind in _CONNECTIVITY:
+        if finding.kind in _CONNECTIVITY:
             return LimitNow(switched_off=self._thresholds.offline_expected(row))
-        if kind is None or kind not in _LIMITED:
+        metric = metric_of(finding)
+        if metric is None:
             return LimitNow()
-        metric = _OF_THE_TYPE.get((kind, finding.resource_type), _LIMITED[kind])
         disk_type = self._disk_types.get((finding.resource_id, finding.subject), "")
         limit = self._thresholds.limit(row, metric, disk_type=disk_type)
         if limit is None:
