@@ -1,5 +1,7 @@
 """What probes prove about a guest: any answer wins, and silence counts only where it is conclusive."""
 
+import ipaddress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,3 +111,10 @@ def test_readers_see_what_each_probe_proves() -> None:
     ]
     assert [each.ok for each in weighed(probes)] == [True, False, None, None]
     assert [each.ok for each in probes] == [True, True, True, False]
+
+
+@given(st.ip_addresses(v=4))
+def test_an_address_is_local_where_the_standard_library_says_so(ip: ipaddress.IPv4Address) -> None:
+    bridge = ip in ipaddress.ip_network("172.17.0.0/16")
+    local = ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast or bridge
+    assert is_local_scope(str(ip)) is local
