@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from patrol.cli.output import drop_output, visible
+from patrol.cli.output import drop_output, lost_output, visible
 
 # Piped output has no width of its own: wide enough that names in it are rarely cut.
 PIPE_WIDTH = 200
@@ -23,6 +23,13 @@ class _QuietConsole(Console):
 
     def on_broken_pipe(self) -> None:
         drop_output(self.file)
+
+    def _write_buffer(self) -> None:
+        # Where all that is printed leaves rich; it has no public place to say that a disk is full.
+        try:
+            super()._write_buffer()
+        except OSError as error:
+            raise lost_output(self.file, error) from error
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import IO
 
+from patrol.cli.exit_codes import CommandError, ExitCode
+
 _ELLIPSIS = "…"
 
 
@@ -47,12 +49,23 @@ def drop_output(stream: IO[str]) -> None:
 
 
 def write(text: str) -> None:
-    """Writes a line of finished output (JSON, a schema, a sample) to standard output as it is."""
+    """Writes a line of finished output (JSON, a schema, a sample) to standard output as it is.
+
+    Raises CommandError where it cannot be written (a full disk): nobody must take what is missing for nothing.
+    """
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output(sys.stdout)
+    except OSError as error:
+        raise lost_output(sys.stdout, error) from error
+
+
+def lost_output(stream: IO[str], error: OSError) -> CommandError:
+    """What to end with when a stream takes no more; the rest of the output vanishes."""
+    drop_output(stream)
+    return CommandError(f"the output could not be written: {error.strerror or error}", ExitCode.FAILED)
 
 
 def write_json(document: object) -> None:
@@ -73,5 +86,5 @@ def note(text: str) -> None:
     try:
         sys.stderr.write(f"{visible(text)}\n")
         sys.stderr.flush()
-    except BrokenPipeError:
+    except OSError:  # the reader is gone, or the disk is full: there is no other place to say so
         drop_output(sys.stderr)

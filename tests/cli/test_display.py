@@ -2,8 +2,11 @@
 
 import io
 import json
+import subprocess
+import sys
 import unicodedata
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +15,8 @@ from rich.console import Console
 
 from patrol.cli.display import cell, instant, number, severity_cell, table
 from patrol.cli.output import visible, write_json, write_json_lines
+
+FULL = Path("/dev/full")
 
 
 @pytest.mark.parametrize(
@@ -116,3 +121,26 @@ def test_json_lines_are_ascii_and_keep_their_order(capsys: pytest.CaptureFixture
 def test_no_json_lines_are_no_output(capsys: pytest.CaptureFixture[str]) -> None:
     write_json_lines([])
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("command", [["schema", "estate"], ["detect", "--tool-calls", "/dev/null"]])
+def test_output_that_finds_no_room_is_told_and_never_taken_for_nothing(command: list[str]) -> None:
+    with FULL.open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "patrol", *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == "patrol: the output could not be written: No space left on device"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_remark_that_finds_no_room_costs_only_itself() -> None:
+    with FULL.open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "patrol", "detect", "--tool-calls", "/dev/null"],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            check=False,
+        )
+    assert (ended.returncode, bool(ended.stdout)) == (0, True)
