@@ -7,6 +7,7 @@ import pytest
 from patrol.database import Database
 from patrol.history.blocks import SHARD
 from patrol.history.model import Measure, Sample, SeriesKey
+from patrol.history.reading import Wanted, read_points
 from patrol.history.store import HistoryStore
 from tests.history.builders import CPU, NOW, ROOT, ago, read, tidy_all, values, write
 
@@ -100,3 +101,12 @@ def test_more_series_than_a_block_holds(any_database: Database) -> None:
     tidy_all(any_database)
     assert values(read(any_database, keys[0])) == [10]
     assert values(read(any_database, keys[-1])) == [10 + (len(keys) - 1) % 7]
+
+
+def test_very_many_resources_are_found_like_few(any_database: Database) -> None:
+    keys = [CPU._replace(resource_id=f"vm:lab:{number}") for number in range(5_100)]
+    write(any_database, [Sample(key, NOW, 7) for key in keys[:20]])
+    wanted = Wanted({key.resource_id for key in keys}, {Measure.CPU}, ago(hours=1), NOW)
+    with any_database.read() as connection:
+        found = read_points(HistoryStore(connection), wanted)
+    assert found.keys() == set(keys[:20])
