@@ -63,8 +63,8 @@ def limits_in_force(settings: Settings, database: Database, now: datetime) -> Li
         current = parse_alert_settings(text, source=str(file))
     except AlertSettingsError as error:
         return _last_good(settings, database, file, error)
-    with database.write() as connection:
-        RunMemory(connection).keep_alert_settings(dump_alert_settings(current), now)
+    dumped = dump_alert_settings(current)
+    database.transact(lambda connection: RunMemory(connection).keep_alert_settings(dumped, now))
     return _in_force(settings, current, text, file.name, source=str(file))
 
 
