@@ -7,13 +7,14 @@ Percentages run from 0 to 100 of what the resource may use, for containers too. 
 average over the window that the thresholds ask for; the others are values of the moment.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
 
 from findings.kinds import Kind
 from findings.model import Look
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import Id, InventoryRow, Page, PerformanceOutput, PerformanceRow, ResourceDisksOutput
+from signals.performance_rows import first_measured, memory_of, other_rows
 from signals.thresholds import Limit, Limited, special_test
 
 MAIN_DISK = "main disk"
@@ -107,7 +108,7 @@ class UsageDetector:
     def _read_performance(self, page: EvidencePage[Page], output: PerformanceOutput) -> None:
         fine = _Fine([], [], [], [], [], [])
         self._judge_rows(page, output.summary.items(), fine)
-        self._judge_rows(page, _other_rows(output), fine)
+        self._judge_rows(page, other_rows(output), fine)
         for kind, ids in ((Kind.HIGH_CPU, fine.cpu), (Kind.HIGH_MEMORY, fine.memory)):
             self._notes.clear(page, kind, fine.busy)
             self._notes.clear(page, kind, ids)
@@ -211,7 +212,7 @@ class UsageDetector:
             return False
         if _is_stopped(case.resource):
             return True
-        value = _first_measured(row.avg_cpu, row.cpu_percent)
+        value = first_measured(row.avg_cpu, row.cpu_percent)
         if value is None:
             return self._blind(Kind.HIGH_CPU, case, "CPU use was not measured")
         if not 0 <= value <= _MOST_PERCENT:
@@ -229,7 +230,7 @@ class UsageDetector:
             return False
         if _is_stopped(case.resource):
             return True
-        value = _memory(case.row)
+        value = memory_of(case.row)
         if value is None:
             return self._blind(Kind.HIGH_MEMORY, case, "memory use was not measured")
         if not 0 < value <= _MOST_PERCENT:
@@ -260,7 +261,7 @@ class UsageDetector:
         That nothing waits for memory is no answer where its use was not measured.
         """
         looks: list[Look] = []
-        memory = _memory(case.row)
+        memory = memory_of(case.row)
         measured = memory is not None and 0 < memory <= _MOST_PERCENT
         if memory is not None and measured:
             over = memory > ENOUGH_MEMORY_PERCENT
@@ -291,7 +292,7 @@ class UsageDetector:
 
     def _is_main_disk_fine(self, case: _Case) -> bool:
         limit = case.limits.disk
-        value = _first_measured(case.row.avg_disk, case.row.disk_percent)
+        value = first_measured(case.row.avg_disk, case.row.disk_percent)
         if limit is None or value is None:
             return False
         if not 0 < value <= _MOST_PERCENT:
@@ -341,52 +342,6 @@ def _is_unpressed(row: PerformanceRow, limits: _Limits) -> bool:
     return all(
         value is not None and 0 <= value < below for value, below in zip(measured, limits.pressures_below, strict=True)
     )
-
-
-def _other_rows(output: PerformanceOutput) -> Iterator[tuple[Id, PerformanceRow]]:
-    """The rows of the two older shapes, each with the id or name that it goes by; rows without any are nobody's."""
-    rows = output.resources
-    if _has_flat_values(output):
-        rows = [*rows, _flat_row(output)]
-    for row in rows:
-        name = row.resource_id or row.id or row.resource_name or row.name
-        if name:
-            yield name, row
-
-
-def _has_flat_values(output: PerformanceOutput) -> bool:
-    values = (output.avg_cpu, output.avg_memory, output.cpu_percent, output.mem_percent, output.memory_percent)
-    return any(value is not None for value in values)
-
-
-def _flat_row(output: PerformanceOutput) -> PerformanceRow:
-    return PerformanceRow(
-        id=output.id,
-        name=output.name,
-        type=output.type,
-        node=output.node,
-        resource_id=output.resource_id,
-        resource_name=output.resource_name,
-        resource_type=output.resource_type,
-        avg_cpu=output.avg_cpu,
-        max_cpu=output.max_cpu,
-        avg_memory=output.avg_memory,
-        max_memory=output.max_memory,
-        cpu_percent=output.cpu_percent,
-        mem_percent=output.mem_percent,
-        memory_percent=output.memory_percent,
-    )
-
-
-def _first_measured(average: float | None, *percents: float | None) -> float | None:
-    """The average where there is one above 0, else the first percent field that has a value, else what there was."""
-    if average is not None and average > 0:
-        return average
-    return next((percent for percent in percents if percent is not None), average)
-
-
-def _memory(row: PerformanceRow) -> float | None:
-    return _first_measured(row.avg_memory, row.mem_percent, row.memory_percent)
 
 
 def _is_stopped(resource: InventoryRow) -> bool:
