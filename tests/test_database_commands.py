@@ -18,14 +18,16 @@ import pytest
 from findings.store import FindingStore
 from patrol.__main__ import main
 from patrol.database import Database, open_database
-from patrol.database.copies import COPIES_KEPT, keep_copy, kept_copies
+from patrol.database.copies import COPIES_KEPT, copy_database, keep_copy, kept_copies
 from patrol.database.place import parse_url
+from patrol.database.restoring import restore as put_back
 from patrol.database.schema import upgrade
 from patrol.database.transactions import make_engine
 from patrol.migrations import REVISIONS
 from patrol.run.lease import lease_owner
 from patrol.run.record_model import RunRecord
 from patrol.run.store import RunStore
+from tests.databases import POSTGRESQL, fresh_url
 from tests.run.builders import House, estate, host
 
 Answer = tuple[int, str, str]
@@ -484,3 +486,41 @@ def test_two_processes_that_hammer_one_database_never_harm_each_other(filled, pa
     for number in range(copies):
         with closing(sqlite3.connect(file.with_name(f"copy{number}"))) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_commands_work_on_a_server_as_far_as_they_can(patrol, tmp_path, postgresql):
+    with fresh_url(POSTGRESQL, tmp_path, postgresql) as url:
+        engine = make_engine(parse_url(url))
+        upgrade(engine, "0001")
+        engine.dispose()
+        code, out, _ = patrol("db", "check", storage=url)
+        assert (code, f"schema 0001, newest {NEWEST}" in out) == (0, True)
+        code, out, _ = patrol("db", "upgrade", storage=url)
+        assert (code, f"the schema is {NEWEST} now, it was 0001" in out, "copy" in out) == (0, True, False)
+        assert json.loads(patrol("db", "check", "--json", storage=url)[1])["whole"]
+        code, _, err = patrol("db", "backup", tmp_path / "copy", storage=url)
+        assert (code, "pg_dump --format=custom" in err) == (2, True)
+        assert "findings" in patrol("findings", "list", "--json", storage=url)[1]
+
+
+def test_an_upgrade_of_an_empty_file_makes_the_schema_and_a_backup_of_one_says_so(patrol, file):
+    file.touch()
+    assert patrol("db", "backup", file.with_name("copy"))[0] == 1
+    code, out, _ = patrol("db", "upgrade")
+    assert (code, "it was not there" in out) == (0, True)
+    assert patrol("db", "check")[0] == 0
+
+
+def test_two_restores_of_one_second_keep_both_files(filled, file):
+    copy = file.with_name("copy.db")
+    database = Database(parse_url(f"sqlite:///{file}"))
+    copy_database(database.engine, copy)
+    database.close()
+    asides = [put_back(copy, file, in_use=lambda _connection: None, now=NOW) for _ in range(2)]
+    assert [each.name[26:] for each in asides] == [".replaced", "-2.replaced"]
+    assert all(contents(each) == contents(file) for each in asides)
+
+
+def test_what_is_missing_in_place_of_a_database_url_is_said(patrol):
+    code, _, err = patrol("db", "check", storage="mysql://u:secret@db/x")
+    assert (code, "Use sqlite:///PATH" in err, "secret" in err) == (2, True, False)
