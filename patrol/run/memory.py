@@ -10,7 +10,8 @@ import msgspec
 from sqlalchemy import Connection, bindparam, select
 
 from findings.model import DEFAULT_ORG, ResourceId, Topic
-from findings.rows import storable
+from findings.rows import Cell, storable
+from patrol.database.bulk import write_rows
 from patrol.database.inserts import insert_or_replace
 from patrol.estate.sources.model import Counter
 from patrol.run.record_model import AlertSettingsMemory
@@ -85,10 +86,11 @@ class RunMemory:
         for (source, topic), resource_ids in _by_topic(readings).items():
             place = {"org_id": self._org_id, "source": storable(source), "topic": str(topic)}
             fresh = set(self._connection.execute(_FRESH, {**place, "since": at - SIGHT_STEP, "until": at}).scalars())
-            rows = [{**place, "resource_id": each, "last_read_at": at} for each in resource_ids if each not in fresh]
-            if rows:
-                statement = insert_or_replace(self._connection.dialect.name, SIGHTS, ("last_read_at",))
-                self._connection.execute(statement, rows)
+            rows: list[dict[str, Cell]] = [
+                {**place, "resource_id": each, "last_read_at": at} for each in resource_ids if each not in fresh
+            ]
+            statement = insert_or_replace(self._connection.dialect.name, SIGHTS, ("last_read_at",))
+            write_rows(self._connection, statement, rows)
 
     def alert_settings(self) -> AlertSettingsMemory | None:
         """The last alert settings that could be read; None if there never were any."""
