@@ -28,6 +28,8 @@ class _QuietConsole(Console):
         # Where all that is printed leaves rich; it has no public place to say that a disk is full.
         try:
             super()._write_buffer()
+        except BrokenPipeError:
+            raise  # a reader that went away is told to `on_broken_pipe`
         except OSError as error:
             raise lost_output(self.file, error) from error
 
