@@ -5,7 +5,7 @@ from random import Random
 
 from findings.model import Gap, GapReason, Sight, Topic
 from patrol.estate.model import Estate, Metric, Resource, SourceState
-from signals.evidence import BackupTaskRow
+from signals.evidence import BackupTaskRow, DiskRow
 from signals.times import parse_time
 from tests.acceptance.things import ZONES
 
@@ -22,7 +22,6 @@ _SECTIONS = {
     Topic.UNITS: "units",
     Topic.TEMPERATURES: "sensors",
     Topic.REACHABILITY: "probes",
-    Topic.SMART: "disk",
     Topic.POOLS: "pool",
     Topic.RAID: "raid",
 }
@@ -42,7 +41,13 @@ def _gap(source: str, topic: Topic, resource_id: str | None = None) -> Gap:
 def _hide(resource: Resource, topic: Topic) -> None:
     for metric in _METRICS.get(topic, ()):
         resource.metrics.pop(metric, None)
-    if topic in _SECTIONS:
+    if topic is Topic.SMART and resource.disk is not None:
+        # Which disk it is remains to be seen, else it would be another resource.
+        row = resource.disk
+        resource.disk = DiskRow(
+            dev_path=row.dev_path, model=row.model, serial=row.serial, wwn=row.wwn, type=row.type, rpm=row.rpm
+        )
+    elif topic in _SECTIONS:
         setattr(resource, _SECTIONS[topic], None)
     if topic is Topic.FILESYSTEMS:
         resource.filesystems = None
@@ -56,7 +61,7 @@ def nothing_lost(name: str, part: Estate, random: Random) -> Estate:
 def sections_lost(name: str, part: Estate, random: Random) -> Estate:
     """Some sections of some resources, each with its gap."""
     for resource in part.resources:
-        for topic in (*_METRICS, *_SECTIONS, Topic.FILESYSTEMS):
+        for topic in (*_METRICS, *_SECTIONS, Topic.SMART, Topic.FILESYSTEMS):
             if random.random() < 0.3 and resource.id:
                 _hide(resource, topic)
                 part.gaps.append(_gap(name, topic, resource.id))
@@ -66,7 +71,7 @@ def sections_lost(name: str, part: Estate, random: Random) -> Estate:
 def sections_silently_lost(name: str, part: Estate, random: Random) -> Estate:
     """Sections that are just not there: nobody says why."""
     for resource in part.resources:
-        for topic in (*_METRICS, *_SECTIONS, Topic.FILESYSTEMS):
+        for topic in (*_METRICS, *_SECTIONS, Topic.SMART, Topic.FILESYSTEMS):
             # A kernel that shows no pressure is no loss of sight.
             if topic is not Topic.PRESSURE and random.random() < 0.3:
                 _hide(resource, topic)
@@ -75,7 +80,7 @@ def sections_silently_lost(name: str, part: Estate, random: Random) -> Estate:
 
 def topic_lost(name: str, part: Estate, random: Random) -> Estate:
     """A topic of the source as a whole."""
-    topic = random.choice((*_METRICS, *_SECTIONS, Topic.FILESYSTEMS, Topic.BACKUPS, Topic.BACKUP_TASKS))
+    topic = random.choice((*_METRICS, *_SECTIONS, Topic.SMART, Topic.FILESYSTEMS, Topic.BACKUPS, Topic.BACKUP_TASKS))
     for resource in part.resources:
         _hide(resource, topic)
     if topic is Topic.BACKUPS:
@@ -135,7 +140,7 @@ def source_raises(name: str, part: Estate, random: Random) -> Exception:
 def node_out_of_reach(name: str, part: Estate, random: Random) -> Estate:
     """One host is not asked: it stands in the list, and nothing of it or on it is known."""
     for host in part.resources[:1]:
-        for topic in (*_METRICS, *_SECTIONS, Topic.FILESYSTEMS):
+        for topic in (*_METRICS, *_SECTIONS, Topic.SMART, Topic.FILESYSTEMS):
             _hide(host, topic)
         part.gaps.append(_gap(name, Topic.INVENTORY, host.id))
         part.resources = [each for each in part.resources if each.parent != host.id]

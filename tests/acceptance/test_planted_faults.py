@@ -1,5 +1,6 @@
 """Whatever is broken in an estate is found, and nothing else is: through the detectors, and through whole runs."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
@@ -20,9 +21,10 @@ from patrol.run.record_model import RunStatus
 from signals.evidence import Page
 from signals.model import Detection, ToolCall
 from tests.acceptance.blindness import BLINDERS
-from tests.acceptance.estates import Parts, Plan, plans
-from tests.acceptance.faults import Condition
+from tests.acceptance.estates import SOURCES, Parts, Plan, Planting, plans
+from tests.acceptance.faults import FAULTS, Condition
 from tests.acceptance.recordings import clear_looks, conditions, judged, lines, recorded, swept, text_of
+from tests.acceptance.things import CLUSTERS, THINGS, Place
 from tests.run.builders import GivenSource, House
 
 FEW, MANY = 20, 500
@@ -153,7 +155,9 @@ def _same_read(one: ToolCall, other: ToolCall) -> bool:
     return read(one) == read(other)
 
 
-_TIMES = frozenset({"start_time", "end_time", "backup_time", "last_run", "first_seen"})  # text is right there
+_OR_TEXT = frozenset(
+    {"start_time", "end_time", "backup_time", "last_run", "first_seen", "error"}
+)  # text is right there
 _WRONG = ({}, [1], "much", {"a": None}, "\U0001f4a9")
 
 
@@ -161,7 +165,7 @@ def _spoil(document: object, random: Random) -> bool:
     """Puts values of a wrong type into some rows of a page; whether there was a row to spoil."""
     spoilt = False
     for row in random.sample(rows := [row for row in _objects(document) if row is not document], min(len(rows), 3)):
-        numbers = [name for name, value in row.items() if isinstance(value, int | float) and name not in _TIMES]
+        numbers = [name for name, value in row.items() if isinstance(value, int | float) and name not in _OR_TEXT]
         if numbers and "vmid" not in numbers:
             row[random.choice(numbers)] = random.choice(_WRONG)
             spoilt = True
@@ -284,3 +288,28 @@ def test_in_any_estate(holds: Property) -> None:
 @pytest.mark.parametrize("holds", PROPERTIES, ids=lambda holds: holds.__name__)
 def test_in_very_many_estates(holds: Property) -> None:
     prove(holds, MANY)
+
+
+# --- what the properties rest on --------------------------------------------------------------------------------------
+
+
+def test_the_catalogue_holds_every_kind_that_a_detector_can_state() -> None:
+    struck = set()
+    for thing, faults in FAULTS.items():
+        for fault, cluster, seed in itertools.product(faults, CLUSTERS, range(40)):
+            made = THINGS[thing](Random(seed), Place(cluster, 1))
+            struck.update(condition.kind for condition in fault.strike(made, Random(seed)))
+    assert struck == set(Kind) - {Kind.SOURCE_BLIND}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_that_stays_out_of_sight_is_a_fault_of_its_own_until_it_is_read(name: str) -> None:
+    plan = Plan((Planting("guest", "lab", 1, None), Planting("disk", "lab", 2, None)))
+    condition = Condition(Kind.SOURCE_BLIND, f"source:patrol:{name}")
+    with _house() as house:
+        _run(house, plan.parts())
+        for expected in ((), (condition,), (condition,)):
+            _run(house, {**plan.parts(), name: RuntimeError("it does not answer")})
+            assert tuple(_open(house)) == expected
+        _run(house, plan.parts())
+        assert _open(house) == {}
