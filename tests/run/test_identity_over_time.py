@@ -172,12 +172,17 @@ def test_what_reappears_is_the_same_resource_and_its_finding_comes_back(house: H
     assert memory(house).resources[S1].presence == "present"
 
 
+def nameless() -> Resource:
+    return Resource(id="disk:hosta:sdz", type=ResourceType.DISK, name="sdz", source="local", parent=HOST)
+
+
 OUT_OF_SIGHT = {
     "an outage": estate(connected=False, gaps=[gap(Topic.INVENTORY)]),
     "an error": OSError("401 Unauthorized"),
     "an empty answer": estate(),
     "a partial answer": estate(host(), gaps=[gap(Topic.INVENTORY)]),
     "disks that cannot be listed": estate(host(), gaps=[gap(Topic.SMART)]),
+    "a disk that does not say which one it is": estate(host(), nameless()),
 }
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 import msgspec
 
 from findings.model import ResourceId, Topic
+from patrol.estate.memory.keys import strong_keys
 from patrol.estate.memory.model import Changed, Memory, Presence, Remembered, RemovedBy
 from patrol.estate.model import Estate, ResourceType, Status
 
@@ -31,13 +32,17 @@ _HIDES_WHAT_IS_ON_IT = frozenset({Status.OFFLINE, Status.STOPPED, Status.PAUSED}
 
 
 class Absences:
-    """Judges the resources that one collection did not see. `minted`: the ids of those that it saw."""
+    """Judges the resources that one collection did not see.
+
+    `minted`, `parents`: the ids of those that it saw, and of what these are on.
+    """
 
     def __init__(
         self,
         estate: Estate,
         memory: Memory,
         minted: Collection[ResourceId],
+        parents: Iterable[ResourceId],
         *,
         retired: Collection[ResourceId],
         now: datetime,
@@ -59,6 +64,13 @@ class Absences:
             resource_id
             for resource_id, resource in zip(minted, estate.resources, strict=True)
             if resource.status in _HIDES_WHAT_IS_ON_IT
+        }
+
+        # A disk that does not say which one it is may be any disk that is missed on the same host.
+        self._unnamed = {
+            (resource.source, parent)
+            for resource, parent in zip(estate.resources, parents, strict=True)
+            if resource.type is ResourceType.DISK and not strong_keys(resource)
         }
 
     def is_missing(self, known: Remembered) -> bool:
@@ -91,6 +103,8 @@ class Absences:
     def _is_complete_about(self, known: Remembered, missing_alike: int) -> bool:
         read = self._read.get(known.source)
         if read is None or known.id in self._spoken_of or known.parent in self._dark:
+            return False
+        if known.type == ResourceType.DISK.value and (known.source, known.parent) in self._unnamed:
             return False
         topics = _LISTED_BY.get(known.type, ())
         if any((known.source, topic) in self._whole_gaps for topic in topics):

@@ -30,7 +30,8 @@ def _recognise(estate: Estate, memory: Memory, now: datetime, *, counts_absence:
     merges = sorted(matching.merges)
     for merge in merges:
         sightings.unite(merge)
-    gone = Absences(estate, memory, minted, retired={each.retired for each in merges}, now=now)
+    parents = map(matching.parent, estate.resources)
+    gone = Absences(estate, memory, minted, parents, retired={each.retired for each in merges}, now=now)
     missed = [each for each in memory.resources.values() if gone.is_missing(each)]
     changed = [*sightings.changed(), *(gone.changes(missed) if counts_absence else ())]
     removed = {each.id for each in missed if each.presence is Presence.REMOVED}
