@@ -30,7 +30,7 @@ HOTTEST_CELSIUS = 150.0
 """No disk reports more: beyond it the field was misread. 0 and less are disks without a sensor."""
 
 _ANY = Limit(trigger=0, clear=0, provenance="built-in: any count above 0")
-_OWN_LIMIT = "the disk's own operating limit"
+OWN_LIMIT = "the disk's own operating limit"
 
 
 class _Limits(NamedTuple):
@@ -210,7 +210,7 @@ class SmartDetector:
         if look is not Look.PRESENT and own is not None and 0 < own < celsius:
             # Whatever an operator tolerates, a disk beyond what it was made for is too hot.
             look, severity = Look.PRESENT, Severity.WARNING
-            limit = Limit(trigger=own, clear=own, provenance=_OWN_LIMIT)
+            limit = Limit(trigger=own, clear=own, provenance=OWN_LIMIT)
         if look is Look.PRESENT:
             summary = f"Disk is at {celsius:g} °C (limit {limit.trigger:g} °C)"
             self._signal(case, Kind.HIGH_TEMPERATURE, severity, summary, celsius, limit)

@@ -6,6 +6,7 @@ from findings.model import Finding
 from patrol.estate.model import Estate
 from signals.evidence import InventoryRow
 from signals.inventory import Inventory
+from signals.smart import OWN_LIMIT
 from signals.thresholds import Limited, Thresholds
 
 _LIMITED = {
@@ -57,6 +58,8 @@ class CurrentLimits:
         limit = self._thresholds.limit(row, metric, disk_type=disk_type)
         if limit is None:
             return LimitNow(switched_off=True)
+        if finding.limit_source == OWN_LIMIT:
+            return LimitNow()  # no setting: it is no other one now than it was
         known_place = not finding.subject or (finding.resource_id, finding.subject) in self._disk_types
         return LimitNow(limit=limit.trigger if known_place else None)
 

@@ -1,7 +1,7 @@
 """Estates over several runs: what is told, what stays open, and what nobody may be told."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from signals.evidence import (
     PoolRow,
     ProbeRow,
     PveBackupRow,
+    SensorRow,
     VdevRow,
     ZfsRow,
 )
@@ -526,3 +527,66 @@ class TestReachability:
         unknown = Resource(id="node:lab:pve-b", type=ResourceType.NODE, name="pve-b", instance="lab", source="lab")
         report = run(house, lab(unknown, using(memory=40), gaps=[away]))
         assert open_kinds(report) == [(Kind.HIGH_MEMORY, "vm:lab:201", "")]
+
+
+def _metric(name: str, window: float = 300) -> Callable[[float], Estate]:
+    def at(value: float) -> Estate:
+        metrics = {Metric(name): Reading(value=value, window_seconds=window)}
+        if name == "swap":
+            metrics[Metric.MEMORY] = Reading(value=80.5)  # short of memory all the time, and held for itself
+        return lab(guest(metrics=metrics))
+
+    return at
+
+
+def _mount(field: str, **row: object) -> Callable[[float], Estate]:
+    def at(value: float) -> Estate:
+        mount = FilesystemRow(mountpoint="/srv", **{"usage_percent": 20, "free_bytes": 9, field: value, **row})
+        return lab(guest(filesystems=[mount]))
+
+    return at
+
+
+def _disk(kind: str, **row: object) -> Callable[[float], Estate]:
+    def at(value: float) -> Estate:
+        values = {name: value if number is ... else number for name, number in row.items()}
+        made = DiskRow(serial="SER-9", health="PASSED", type=kind, smart_complete=True, **values)
+        return lab(Resource(id="disk:serial:SER-9", type=ResourceType.DISK, source="lab", disk=made))
+
+    return at
+
+
+def _sensor(name: str, **limits: float) -> Callable[[float], Estate]:
+    return lambda value: lab(guest(sensors=[SensorRow(name=name, label="", celsius=value, **limits)]))
+
+
+HYSTERESIS: list[tuple[str, Callable[[float], Estate], tuple[float, float, float]]] = [
+    ("CPU", _metric("cpu"), (71, 67, 40)),
+    ("memory", _metric("memory"), (81, 78, 40)),
+    ("main disk", _metric("disk"), (76, 72, 40)),
+    ("pressure on CPU", _metric("pressure_cpu"), (81, 77, 40)),
+    ("pressure on memory", _metric("pressure_memory"), (11, 7, 1)),
+    ("pressure on I/O", _metric("pressure_io"), (41, 37, 4)),
+    ("mount", _mount("usage_percent"), (76, 72, 40)),
+    ("mount on an NVMe disk", _mount("usage_percent", disk_type="nvme"), (76, 72, 40)),
+    ("inodes", _mount("inodes_percent"), (91, 87, 40)),
+    ("storage", lambda value: lab(storage("root", usage_percent=value)), (76, 72, 40)),
+    ("NVMe temperature", _disk("nvme", temperature=..., life_used_percent=3), (71, 67, 40)),
+    ("SATA temperature", _disk("sata", temperature=..., life_used_percent=3), (56, 52, 40)),
+    ("temperature beyond the disk's own limit", _disk("nvme", temperature=..., temperature_limit=66.5), (67, 66, 40)),
+    ("wear", _disk("sata", temperature=30, life_used_percent=...), (81, 77, 40)),
+    ("processor", _sensor("coretemp@0"), (81, 77, 40)),
+    ("sensor with limits of its own", _sensor("mlx5", critical=105), (106, 102, 40)),
+]
+
+
+@pytest.mark.parametrize(("what", "at", "values"), HYSTERESIS, ids=[case[0] for case in HYSTERESIS])
+def test_between_clear_and_limit_what_is_open_stays_and_nothing_opens(
+    house: House, what: str, at: Callable[[float], Estate], values: tuple[float, float, float]
+) -> None:
+    present, held, clear = values
+    series = ((held, 0), (present, 1), (held, 1), (held, 1), (clear, 0), (held, 0), (present, 1))
+    found = [len(run(house, at(value)).findings) for value, _ in series]
+    assert found == [expected for _, expected in series]
+    (finding,) = everything(house)
+    assert finding.regression_count == 1
