@@ -89,7 +89,7 @@ def private_server(programs: Path) -> Iterator[Server]:
         made = [programs / "initdb", "--no-sync", "--auth=trust", f"--username={_USER}", "--encoding=UTF8"]
         subprocess.run([*made, "--locale=C.UTF-8", folder / "data"], check=True, capture_output=True, **options)
         settings = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in _SETTINGS.items())
-        command = [programs / "postgres", "-D", folder / "data", "-k", folder, *settings]
+        command = [*_dies_with_us(), programs / "postgres", "-D", folder / "data", "-k", folder, *settings]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, **options)
         try:
@@ -101,6 +101,12 @@ def private_server(programs: Path) -> Iterator[Server]:
             process.wait()
     finally:
         shutil.rmtree(folder)
+
+
+def _dies_with_us() -> list[str]:
+    """Before a command: it is ended when the tests are killed and cannot end it themselves."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "QUIT"] if setpriv else []
 
 
 def _wait_for(server: Server, process: "subprocess.Popen[bytes]", log: Path) -> None:
