@@ -5,7 +5,7 @@
 A datastore is the same resource as on the page of pools; said twice, the worse statement stays.
 """
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from findings.identity import canonical_id
 from findings.kinds import Kind
@@ -29,10 +29,8 @@ class DatastoreDetector:
 
     def read(self, page: EvidencePage[Page]) -> None:
         """Judges every datastore of a page."""
-        if not isinstance(page.output, BackupsOutput):
-            return
         fine = []
-        for server in page.output.pbs_servers:
+        for server in cast("BackupsOutput", page.output).pbs_servers:
             for row in server.datastores:
                 if server.name and row.name and row.usage_percent is not None:
                     named = canonical_id("storage", server.name, row.name)

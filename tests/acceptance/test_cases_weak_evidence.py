@@ -296,6 +296,7 @@ class TestTextAroundDocuments:
             f"{{see below {FAILED}",
             f"note [1]: {FAILED} and {{more}}",
             f"```json\n{FAILED}\n```",
+            f'{FAILED[:-1]} "x',
         ],
     )
     def test_a_document_is_found(self, text: str) -> None:
