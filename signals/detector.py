@@ -7,6 +7,7 @@ decided here: only a complete sweep by Patrol itself (every page, no lost row) m
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import chain, repeat
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -179,8 +180,14 @@ def evidence_text(row: Row) -> str:
 
     Written as a recording of it would be read: a source's whole number in a field of fractions is 95.0 in both.
     """
-    as_recorded = msgspec.json.decode(_encoder.encode(row), type=type(row))
-    return cut(_encoder.encode(as_recorded).decode())
+    as_recorded = _decoder(type(row)).decode(_encoder.encode(row))
+    encoded = _encoder.encode(as_recorded)
+    return encoded[:EVIDENCE_LIMIT].decode("utf-8", "ignore")
+
+
+@cache
+def _decoder(row_type: type[Row]) -> msgspec.json.Decoder[Row]:
+    return msgspec.json.Decoder(row_type)
 
 
 def cut(text: str, limit: int = EVIDENCE_LIMIT) -> str:

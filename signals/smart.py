@@ -104,8 +104,7 @@ class SmartDetector:
             used = row.life_used_percent
             if used is None:
                 used = _life_used(row)
-            # A model's look at a sound disk neither files nor clears anything.
-            if (row.smart_complete or not sweep) and _is_well_at_a_glance(row, limits, used):
+            if (row.smart_complete or not sweep) and _is_well_at_a_glance(row, limits, used, sweep=sweep):
                 well.append(resource.id)
             else:
                 self._look_closely(_Case(page, row, resource, limits, used), fine)
@@ -222,17 +221,18 @@ class SmartDetector:
         self._notes.signal(case.page, kind, case.resource, severity, summary, row=case.row, value=value, limit=limit)
 
 
-def _is_well_at_a_glance(row: DiskRow, limits: _Limits, used: float | None) -> bool:
-    """Whether nothing about a disk needs a closer look: the way of nearly every row."""
+def _is_well_at_a_glance(row: DiskRow, limits: _Limits, used: float | None, *, sweep: bool = True) -> bool:
+    """Whether nothing about a disk needs a closer look: the way of nearly every row.
+
+    `sweep`: it must be known to be fine. Of a model's look, which clears nothing, only what may be bad matters.
+    """
     celsius, own = row.temperature, row.temperature_limit
     one, other = row.attributes, row.smart_attributes
     wear, _heat, wear_below, heat_below = limits
     return (
         row.health == "PASSED"
-        and celsius is not None
-        and 0 < celsius < heat_below
-        and (own is None or celsius <= own)
-        and (used < wear_below if used is not None else wear is not None and _spins(row))
+        and (0 < celsius < heat_below and (own is None or celsius <= own) if celsius is not None else not sweep)
+        and (used < wear_below if used is not None else not sweep or (wear is not None and _spins(row)))
         and not row.failing
         and (one is None or (other is None and is_quiet(one)))
         and (other is None or is_quiet(other))

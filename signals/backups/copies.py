@@ -1,6 +1,6 @@
 """The backups that lists show, by the guest they belong to."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -132,6 +132,17 @@ class Copies:
             known = self.unsure.get(guest)
             if known is None or known[0] < at:
                 self.unsure[guest] = (at, reason)
+
+    def newest_of_all(self) -> Mapping[Claim, datetime]:
+        """The newest backup of each guest, whichever sweep shows it."""
+        if len(self.readings) == 1:
+            return self.readings[0].newest
+        newest: dict[Claim, datetime] = {}
+        for reading in self.readings:
+            for guest, at in reading.newest.items():
+                if at > newest.get(guest, NEVER):
+                    newest[guest] = at
+        return newest
 
     def guests_with_tasks(self) -> Iterable[ResourceId]:
         """The guests that recent tasks speak of, in the order of the pages."""

@@ -52,8 +52,14 @@ class _Names(dict[Id, str]):
     """VMIDs as they come, by their plain text; "" for what is none. Each spelling is read once."""
 
     def __missing__(self, raw: Id) -> str:
-        vmid = read_vmid(raw)
-        self[raw] = name = "" if vmid is None else str(vmid)
+        if isinstance(raw, str) and raw.isdigit() and raw.isascii() and raw[0] != "0" and len(raw) <= 10:
+            name = raw  # the way of nearly all of them, as is the next
+        elif type(raw) is int and raw > 0:
+            name = str(raw)
+        else:
+            vmid = read_vmid(raw)
+            name = "" if vmid is None else str(vmid)
+        self[raw] = name
         return name
 
 

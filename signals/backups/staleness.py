@@ -167,14 +167,15 @@ class StaleBackupDetector:
 
     def _judge_tasks(self) -> None:
         """Without an inventory: the old backups of the guests that recent tasks name."""
-        readings = self._copies.readings
         if any(gap.topic is not Topic.BACKUP_TASKS for page in self._pages() for gap in page.output.gaps):
             self._notes.off("backup coverage: the list of backups was not read completely")
             return
         stale: list[_Old] = []
+        unsure, shared = self._copies.unsure, self._by_type[""] if self._is_special is None else None
+        newest_of = self._copies.newest_of_all()
         for guest in self._copies.guests_with_tasks():
-            newest = max([reading.newest.get(guest, NEVER) for reading in readings])
-            if newest == NEVER or guest in self._copies.unsure:
+            newest = newest_of.get(guest, NEVER)
+            if newest is NEVER or guest in unsure or (shared is not None and newest >= shared.stale):
                 continue
             row = InventoryRow(id=guest, vmid=read_vmid(guest.rpartition(":")[2]))
             bounds = self._find_bounds(row)
