@@ -71,8 +71,13 @@ def _whole_gaps(view: EstateView, call: Call, total: int) -> list[Gap]:
 
 
 def _rows_tell(view: EstateView, call: Call, gap: Gap) -> bool:
-    """Whether the rows of the gap's source are listed and show by themselves that they were not measured."""
-    return call.selector.rows_tell and gap.topic is not Topic.INVENTORY and gap.source in view.sources_listed
+    """Whether no row of the page can be taken for more than was read, so that the gap is told and hides nothing.
+
+    Either the rows of the gap's source are listed and show by themselves that they were not measured; or the
+    source as a whole is out of sight, and then it has no rows here, or rows that say so.
+    """
+    known = gap.topic is Topic.INVENTORY or gap.source in view.sources_listed
+    return call.selector.rows_tell and known
 
 
 def _gaps_of(view: EstateView, topics: frozenset[Topic], shown: Iterable[ResourceId]) -> list[Gap]:

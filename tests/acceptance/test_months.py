@@ -226,18 +226,16 @@ class Months(RuleBasedStateMachine):
         looks = self.world.looks(blind)
         if scoped:
             looks = {each: look for each, look in looks.items() if each.thing in {"host", "disk"}}
-        # Units and hosts are asked of all sources at once: while one does not answer, none of them has to be clear.
-        unsure = {each for each in looks if blind and each.kind in {Kind.UNIT_FAILED, Kind.NODE_OFFLINE}}
         before, after = snapshot["before"], self.known()
         for finding in after.values():
             condition = condition_of(finding)
-            self.check_change(before.get(finding.id), finding, looks.get(condition), may_stay=condition in unsure)
+            self.check_change(before.get(finding.id), finding, looks.get(condition))
         self.check_all_is_told(after, looks, report)
         self.check_quiet(before, after)
         self.check_groups(after)
         self.check_status(after, report)
         self.check_history()
-        self.check_once_is_enough(report, {each: look for each, look in looks.items() if each not in unsure})
+        self.check_once_is_enough(report, looks)
 
     def known(self) -> Known:
         with self.database.read() as connection:
@@ -245,7 +243,7 @@ class Months(RuleBasedStateMachine):
 
     # --- what must hold
 
-    def check_change(self, before: Finding | None, after: Finding, look: Look | None, *, may_stay: bool) -> None:
+    def check_change(self, before: Finding | None, after: Finding, look: Look | None) -> None:
         was_open = before is not None and before.is_open
         assert after.first_seen_at <= after.last_seen_at
         assert (after.resolved_at is None) is (after.resolve_reason is None) is after.is_open
@@ -265,7 +263,7 @@ class Months(RuleBasedStateMachine):
                     pytest.fail(f"a run closed {after} for {other}")
         if after.is_open and not was_open:
             assert look is Look.PRESENT, after
-        if after.is_open and look is Look.CLEAR and not may_stay:
+        if after.is_open and look is Look.CLEAR:
             assert after.clear_streak < KINDS[Kind(after.kind)].clears_after
             assert before is not None
             assert after.clear_streak == before.clear_streak + 1
