@@ -44,6 +44,7 @@ from patrol.run.triage import triage
 from patrol.settings.model import Settings
 from patrol.tools.registry import Toolbox
 from signals.detect import detect
+from signals.garbage import paused_garbage_collection
 from signals.inventory import Inventory
 from signals.matching import unmatched_signals
 from signals.model import Detection, ToolCall
@@ -76,7 +77,7 @@ class Patrol:
         runs.close_crashed(self.clock(), owner_is_gone)
         after_crash = runs.follows_crash()
         run = self._begin(request, limits, runs)
-        with kept_alive(runs, run.id, self.clock):
+        with kept_alive(runs, run.id, self.clock), paused_garbage_collection():
             try:
                 report = _Pass(self, run, runs, limits, after_crash=after_crash).go(request)
             except BaseException as error:
@@ -274,7 +275,7 @@ class _Pass:
             gaps=conclusions.gaps,
             problems=conclusions.problems,
             checks_off=conclusions.checks_off,
-            looks=Count(look.look for look in detection.examined if look.resource_id in scope),
+            looks=detection.examined.counts(scope),
             resources=resources,
             status_text=text,
             notes=[note for note in (self._limits.note, CATCHES_UP if self._after_crash else "") if note],
