@@ -55,7 +55,7 @@ def is_complete(*pages: EvidencePage[Page]) -> bool:
         ([page(0, limit=0, total=5)], False),
     ],
 )
-def test_pages_side_by_side_reach_the_total_without_a_hole(pages: list[EvidencePage[Page]], complete: bool) -> None:  # noqa: FBT001
+def test_pages_side_by_side_reach_the_total_without_a_hole(pages: list[EvidencePage[Page]], complete: bool) -> None:
     assert is_complete(*pages) is complete
 
 

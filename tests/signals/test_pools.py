@@ -460,9 +460,7 @@ def test_any_row_is_judged_without_error_and_never_both_ways(
         (PoolRow(status="disabled", enabled=False, active=False), None),
     ],
 )
-def test_whole_devices_do_not_outweigh_a_storage_that_says_it_is_unusable(
-    row: PoolRow, severity: str | None
-) -> None:
+def test_whole_devices_do_not_outweigh_a_storage_that_says_it_is_unusable(row: PoolRow, severity: str | None) -> None:
     pool = zfs("ONLINE", *MIRROR)
     pool.status, pool.active, pool.enabled = row.status, row.active, row.enabled
     judged = judge(pool)

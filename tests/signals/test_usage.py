@@ -325,7 +325,9 @@ def test_what_a_guest_used_before_it_was_stopped_is_no_condition() -> None:
         pytest.param({"swap_percent": 95.0, "avg_memory": 60.0, "pressure_memory": 9.0}, Look.HELD, id="some pressure"),
         pytest.param({"swap_percent": 95.0, "avg_memory": 60.0, "pressure_memory": 0.0}, Look.CLEAR, id="no pressure"),
         pytest.param({"swap_percent": 95.0, "avg_memory": 0.0}, Look.BLIND, id="memory unknown"),
-        pytest.param({"swap_percent": 95.0, "avg_memory": 0.0, "pressure_memory": 0.0}, Look.BLIND, id="no one waits now"),
+        pytest.param(
+            {"swap_percent": 95.0, "avg_memory": 0.0, "pressure_memory": 0.0}, Look.BLIND, id="no one waits now"
+        ),
     ],
 )
 def test_full_swap_hurts_only_while_memory_is_short(fields: dict[str, float], look: Look) -> None:
