@@ -38,6 +38,7 @@ _CPU_CHIP = re.compile(
     r"(?:coretemp|k8temp|k10temp|zenpower|via_cputemp|x86_pkg_temp)\Z|(?:cpu|soc|package)[a-z0-9_-]*(?:thermal|temp)",
     re.IGNORECASE,
 )
+_BEST = re.compile(r"package|tdie|physical id")
 _PACKAGE = re.compile(r"package|tdie|tctl|physical id", re.IGNORECASE)
 
 _PLAUSIBLE_CELSIUS = (-40, 150)
@@ -117,6 +118,8 @@ class HostDetector:
             if _is_cool_at_a_glance(sensor, general):
                 continue
             limit = _limit_of(sensor, temperatures.sensors, general)
+            if not page.intact and _stands_in(sensor):
+                continue  # the better sensor of its chip may be among what was lost
             if limit is not None:
                 self._judge_sensor(page, host, sensor, limit)
         return True
@@ -189,6 +192,11 @@ def _cpu_limit(sensor: SensorRow, general: Limit) -> Limit:
 
 def _chip(sensor: SensorRow) -> str:
     return sensor.name.partition("@")[0]
+
+
+def _stands_in(sensor: SensorRow) -> bool:
+    """Whether this sensor of a processor counts only where no better one was measured."""
+    return _CPU_CHIP.match(_chip(sensor)) is not None and _BEST.search(sensor.label.lower()) is None
 
 
 def _speaks_for_its_chip(sensor: SensorRow, all_sensors: Sequence[SensorRow]) -> bool:

@@ -62,7 +62,9 @@ def collect(
     counters: dict[tuple[str, str], Counter] = {}
     for part in parts:
         counters.update(part.counters)
-    return Collection(estate=merge_estates([part.estate for part in parts]), counters=counters)
+    alone = parts[0].estate if len(parts) == 1 and parts[0].is_merged else None
+    estate = alone if alone is not None else merge_estates([part.estate for part in parts])
+    return Collection(estate=estate, counters=counters)
 
 
 def _wait(

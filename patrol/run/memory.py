@@ -9,9 +9,9 @@ from typing import TypeAlias
 import msgspec
 from sqlalchemy import Connection, bindparam, select
 
+from findings.bulk import execute_many
 from findings.model import DEFAULT_ORG, ResourceId, Topic
 from findings.rows import Cell, storable
-from patrol.database.bulk import write_rows
 from patrol.database.inserts import insert_or_replace
 from patrol.estate.sources.model import Counter
 from patrol.run.record_model import AlertSettingsMemory
@@ -90,7 +90,7 @@ class RunMemory:
                 {**place, "resource_id": each, "last_read_at": at} for each in resource_ids if each not in fresh
             ]
             statement = insert_or_replace(self._connection.dialect.name, SIGHTS, ("last_read_at",))
-            write_rows(self._connection, statement, rows)
+            execute_many(self._connection, statement, rows)
 
     def alert_settings(self) -> AlertSettingsMemory | None:
         """The last alert settings that could be read; None if there never were any."""

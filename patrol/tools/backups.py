@@ -1,10 +1,9 @@
 """Backups, the attempts at them, and the jobs of backup servers, each row with the resource that it is about."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TypeVar
-
-import msgspec
 
 from findings.model import Gap, GapReason, Topic
 from patrol.estate.model import Resource
@@ -72,9 +71,12 @@ def _read_backups(view: EstateView) -> Backups:
 
 def placed_times(view: EstateView, row: AnyRow, *fields: str) -> AnyRow:
     """A copy whose times say their offset: a time without one is in the zone of its instance, else in UTC."""
-    instance = row.instance or ""
-    zone = view.estate.zones.get(instance, "")
-    return msgspec.structs.replace(row, **{field: _with_offset(getattr(row, field), zone) for field in fields})
+    zone = view.estate.zones.get(row.instance or "", "")
+    placed = copy(row)
+    for field in fields:
+        value = getattr(row, field)
+        setattr(placed, field, _with_offset(value, zone))
+    return placed
 
 
 def _with_offset(value: Time, zone: str) -> Time:

@@ -505,6 +505,14 @@ def test_pressure_beyond_all_time_says_nothing_of_memory() -> None:
     assert judged(swept(lab)).signals == ()
 
 
+def test_a_core_does_not_speak_for_a_package_that_may_have_been_cut_off() -> None:
+    sensors = '{"name": "coretemp", "label": "Core 1", "celsius": 99}, {"name": "coretemp", "label": "Pack'
+    text = '{"hosts": [{"id": "agent:local:nas", "sensors": [' + sensors
+    assert told(call(METRICS, text, type="temperatures")) == []
+    whole = text.removesuffix(', {"name": "coretemp", "label": "Pack') + "]}]}"
+    assert told(call(METRICS, whole, type="temperatures")) == [("high_temperature", "agent:local:nas")]
+
+
 def test_a_number_that_was_cut_in_its_exponent_is_lost() -> None:
     text = '{"pools": [{"id": "a", "usage_percent": 20}, {"id": "b", "usage_percent": 99.5e'
     assert told(call(STORAGE, text, type="pools")) == []

@@ -137,7 +137,7 @@ def host(random: Random, place: Place) -> Thing:
         filesystems=[
             filesystem(random, place, "/"),
             filesystem(random, place, "/srv"),
-            filesystem(random, place, random.choice(HOSTILE)),
+            filesystem(random, place, random.choice([name for name in HOSTILE if "\0" not in name])),  # no path has it
             FilesystemRow(device="/dev/sdz1", mountpoint="/mnt/dead", type="nfs4"),
         ],
         units=[],

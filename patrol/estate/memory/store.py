@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Insert, String, Table, Update, bindparam, select, type_coerce
 
+from findings.bulk import execute_many
 from findings.model import DEFAULT_ORG
 from findings.rows import Cell
-from patrol.database.bulk import write_rows
 from patrol.database.inserts import insert_or_replace, insert_unless_there
 from patrol.estate.memory.merge import merge_resource
 from patrol.estate.memory.model import Changed, Memory, Presence, Recognition, RemovedBy
@@ -93,4 +93,4 @@ class ResourceMemory:
     def _write(self, statement: Insert | Update, rows: Iterable[dict[str, Cell]]) -> None:
         remaining = iter(rows)
         while chunk := list(islice(remaining, _AT_ONCE)):
-            write_rows(self._connection, statement, chunk)
+            execute_many(self._connection, statement, chunk)

@@ -18,10 +18,14 @@ class Counter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """A source's part of the estate, and the counters to hand to its next collection, by resource id and name."""
+    """A source's part of the estate, and the counters to hand to its next collection, by resource id and name.
+
+    `is_merged`: it went through `merge_estates` by itself, which alone would change nothing in it any more.
+    """
 
     estate: Estate
     counters: Mapping[tuple[str, str], Counter] = field(default_factory=dict)
+    is_merged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

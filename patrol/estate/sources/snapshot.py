@@ -61,7 +61,7 @@ class SnapshotSource:
             hours = age / timedelta(hours=1)
             detail = f"{self.path} is {hours:.1f} h old; what it says may not hold any more"
             return Collected(estate=self._unread(GapReason.OUTDATED, detail))
-        return Collected(estate=estate)
+        return Collected(estate=estate, is_merged=True)
 
     def _age(self, estate: Estate, now: datetime) -> timedelta | None:
         if estate.collected_at is not None:
