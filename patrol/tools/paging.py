@@ -76,7 +76,7 @@ def _rows_tell(view: EstateView, call: Call, gap: Gap) -> bool:
     Either the rows of the gap's source are listed and show by themselves that they were not measured; or the
     source as a whole is out of sight, and then it has no rows here, or rows that say so.
     """
-    known = gap.topic is Topic.INVENTORY or gap.source in view.sources_listed
+    known = (gap.topic is Topic.INVENTORY and bool(gap.source)) or gap.source in view.sources_listed
     return call.selector.rows_tell and known
 
 

@@ -100,7 +100,8 @@ def is_place(provenance: str, document: Mapping[str, object], settings: AlertSet
     if provenance.startswith("alerts.json (format default): "):
         whole = json.loads(dump_alert_settings(settings, complete=True))
         path = provenance.removeprefix("alerts.json (format default): ")
-        return stands_in(path, whole) and not stands_in(path, document)
+        today = re.sub(r"^hostDefaults\b", "agentDefaults", path)  # a file that uses the old name is shown its own word
+        return stands_in(today, whole) and not stands_in(path, document)
     return stands_in(provenance.removeprefix("alerts.json: "), document)
 
 
