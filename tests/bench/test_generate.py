@@ -42,7 +42,7 @@ def test_equal_seeds_give_equal_estates_and_others_do_not() -> None:
 def test_the_mix_is_the_documented_one(resources: int) -> None:
     estate = generate(resources).estate
     assert len(estate.resources) == resources
-    kinds = [each.type for each in estate.resources]
+    kinds = [each.type.value for each in estate.resources]
     shares = [kinds.count(kind) / resources for kind in ("node", "storage", "disk")]
     assert shares == pytest.approx([0.02, 0.08, 0.3], abs=0.001)
     guests = kinds.count("vm") + kinds.count("system-container")
