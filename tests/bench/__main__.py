@@ -21,7 +21,7 @@ SIZES = (1000, 10_000, 100_000)
 RUN_SIZES = (1000, 5000, 20_000, 100_000)
 
 LEAST_TIMES_JSON = 0.8
-"""Detection over recorded text, compared with `json.loads` of the same text in the same minutes; with room for noise."""
+"""Detection of recorded text, compared with `json.loads` of it in the same minutes; leaves room for noise."""
 MOST_GROWTH = 2.0
 """How many times as long each resource, or byte, may take in the largest input: caches and allocators have their say.
 What grows with the square is beyond it."""
