@@ -59,7 +59,7 @@ def investigations(autonomy: Autonomy, model: str) -> str:
     """Whether findings are looked into, and if not, why."""
     if autonomy is Autonomy.MONITOR:
         return "off (autonomy=monitor)"
-    return f"on (autonomy={autonomy})" if model else "off (no model)"
+    return "off (this version calls no model)" if model else "off (no model)"
 
 
 def run_view(run: RunRecord, *, status_text: str = "", investigations: str = "") -> RunView:

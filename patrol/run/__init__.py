@@ -32,7 +32,7 @@ from patrol.run.lineage import lineage
 from patrol.run.memory import RunMemory
 from patrol.run.outlook import outlook
 from patrol.run.record import Conclusions, Recorded, observation_of, record
-from patrol.run.record_model import RunRecord, RunStatus, RunType
+from patrol.run.record_model import ModelState, RunRecord, RunStatus, RunType
 from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError, TriggerReason
 from patrol.run.retention import prune_evidence
 from patrol.run.scope import Scope, ScopedExamination, resolve_scope
@@ -49,6 +49,7 @@ from signals.inventory import Inventory
 from signals.matching import unmatched_signals
 from signals.model import Detection, ToolCall
 
+UNUSED_MODEL = "The model {model} is configured, but this version calls no model: the checks ran alone."
 CATCHES_UP = "The run before this one crashed; this one looked at everything again."
 
 __all__ = ["Patrol", "RunReport", "RunRequest", "ScopeError", "TriggerReason"]
@@ -99,7 +100,7 @@ class Patrol:
         run = RunRecord(
             org_id=DEFAULT_ORG,
             id=self.ids(),
-            type=RunType.SCOPED if request.scope else RunType.FULL,
+            type=RunType.SCOPED if request.scope or request.alert_id else RunType.FULL,
             trigger_reason=request.reason,
             started_at=now,
             lease_owner=lease_owner(),
@@ -141,9 +142,9 @@ class _Pass:
 
     def go(self, request: RunRequest) -> RunReport:
         """THE ORDER."""
-        collection, recognition = self._collect(counts_absence=not request.scope)
+        collection, recognition = self._collect(counts_absence=not (request.scope or request.alert_id))
         estate = collection.estate
-        scope = resolve_scope(request.scope, estate)
+        scope = resolve_scope(request.scope, estate, alert_id=request.alert_id, alert_type=request.alert_type)
         inventory = Inventory([inventory_of(estate)])
         thresholds = self._limits.thresholds.for_inventory(inventory)
         # A document is judged by its own time: what was fresh when it was collected is no fault of today.
@@ -268,6 +269,8 @@ class _Pass:
             errors=0,
             explained=recorded.explained,
         )
+        model = self._patrol.settings.model.name
+        unused = UNUSED_MODEL.format(model=model) if model and self._run.model_state is ModelState.NONE else ""
         return RunReport(
             run=recorded.run,
             findings=recorded.active,
@@ -278,7 +281,7 @@ class _Pass:
             looks=detection.examined.counts(scope),
             resources=resources,
             status_text=text,
-            notes=[note for note in (self._limits.note, CATCHES_UP if self._after_crash else "") if note],
+            notes=[note for note in (self._limits.note, CATCHES_UP if self._after_crash else "", unused) if note],
         )
 
     def _tell(self, stage: str, detail: str) -> None:

@@ -53,10 +53,10 @@ class Analyst(Protocol):
 
 
 class NoAnalyst:
-    """No model is configured. A supported state, said plainly."""
+    """No model is called. A supported state, said plainly."""
 
     state = ModelState.NONE
-    said = "no model is configured: the checks run alone"
+    said = "no model is called: the checks run alone"
 
     def analyse(self, seed: Seed, toolbox: Toolbox) -> ModelWork:  # noqa: ARG002 - the protocol's arguments
         """Nothing."""

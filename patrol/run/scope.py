@@ -29,8 +29,13 @@ class Scope:
         return self._wanted is None or resource_id in self._wanted
 
 
-def resolve_scope(names: Sequence[str], estate: Estate) -> Scope:
-    """The scope that these names mean. Raises ScopeError for a name that means no resource, or several."""
+def resolve_scope(names: Sequence[str], estate: Estate, *, alert_id: str = "", alert_type: str = "") -> Scope:
+    """The scope that these names mean; without names, the resource of the alert.
+
+    Raises ScopeError for a name that means no resource, or several, and for an unknown alert.
+    """
+    if alert_id:
+        names = names or (_resource_of_alert(alert_id, alert_type, estate),)
     if not names:
         return Scope(None)
     resolution = AliasIndex(estate.resources).resolve(names)
@@ -47,6 +52,14 @@ def resolve_scope(names: Sequence[str], estate: Estate) -> Scope:
                 wanted.add(child)
                 waiting.append(child)
     return Scope(frozenset(wanted))
+
+
+def _resource_of_alert(alert_id: str, alert_type: str, estate: Estate) -> ResourceId:
+    """What an alert is about. One that nobody knows must not become a run over everything."""
+    for alert in estate.alerts:
+        if alert.id == alert_id and alert_type in ("", alert.type):
+            return alert.resource_id
+    raise ScopeError([f"the alert {alert_id}{f' of type {alert_type}' if alert_type else ''}"], {})
 
 
 class ScopedExamination:

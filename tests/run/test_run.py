@@ -8,7 +8,7 @@ import pytest
 from findings.kinds import Kind
 from findings.model import FindingState, GapReason, Look, ResolveReason, Severity, Topic
 from findings.store import FindingStore
-from patrol.estate.model import Estate, Resource, ResourceType, Status
+from patrol.estate.model import Alert, Estate, Resource, ResourceType, Status
 from patrol.run import RunRequest, ScopeError
 from patrol.run.record_model import ModelState, RunStatus, RunType
 from patrol.run.store import RunInProgressError, RunStore
@@ -208,7 +208,7 @@ def test_a_crashed_run_is_closed_by_the_next_one_when_its_lease_is_over(house: H
 
 def test_a_model_less_run_says_so(house: House) -> None:
     house.run(estate(host()))
-    assert ("analyse", "no model is configured: the checks run alone") in house.said
+    assert ("analyse", "no model is called: the checks run alone") in house.said
     assert [stage for stage, _ in house.said][:2] == ["collect", "triage"]
 
 
@@ -247,3 +247,30 @@ def test_a_document_is_judged_by_its_own_time(house: House) -> None:
     long_ago = house.clock.now - timedelta(days=90)
     assert house.run(guest_backed_up(20, long_ago)).findings == []
     assert [each.kind for each in house.run(guest_backed_up(50, long_ago)).findings] == [Kind.BACKUP_STALE]
+
+
+def test_a_run_about_an_alert_is_about_its_resource(house: House) -> None:
+    both = estate(host(usage=80), host(usage=80, name="hostb"))
+    both.alerts = [Alert(id="a1", resource_id="hostb", type="disk")]
+    report = house.run(both, request=RunRequest(alert_id="a1", alert_type="disk"))
+    assert [finding.resource_name for finding in report.findings] == ["hostb"]
+    assert report.run.type is RunType.SCOPED
+
+
+@pytest.mark.parametrize(("alert_id", "alert_type"), [("a2", ""), ("a1", "cpu")])
+def test_an_alert_that_nobody_knows_never_becomes_a_run_over_everything(
+    house: House, alert_id: str, alert_type: str
+) -> None:
+    known = estate(host(usage=80))
+    known.alerts = [Alert(id="a1", resource_id=HOST, type="disk")]
+    with pytest.raises(ScopeError, match=f"the alert {alert_id}"):
+        house.run(known, request=RunRequest(alert_id=alert_id, alert_type=alert_type))
+    assert stored(house) == {}
+
+
+def test_a_model_that_is_configured_and_not_called_is_told(house: House) -> None:
+    model = house.settings.model.model_copy(update={"name": "ollama:qwen3"})
+    house.settings = house.settings.model_copy(update={"model": model})
+    assert house.run(estate(host())).notes == [
+        "The model ollama:qwen3 is configured, but this version calls no model: the checks ran alone."
+    ]
