@@ -38,7 +38,7 @@ format: $(INSTALLED) ## Formats the code
 lock: $(INSTALLED) ## Resolves requirements.lock anew, with a hash for every file
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-header --extra dev --extra build --extra postgres pyproject.toml -o requirements.lock
+		--no-emit-index-url --no-header --extra dev --extra build --extra postgres --extra anthropic --extra google pyproject.toml -o requirements.lock
 
 sample: $(INSTALLED) ## Writes config/patrol.example.toml from the settings' schema
 	$(BIN)/patrol config sample > config/patrol.example.toml
