@@ -84,6 +84,7 @@ class Topic(StrEnum):
     BACKUP_TASKS = "backup_tasks"
     REACHABILITY = "reachability"
     ALERTS = "alerts"
+    FINDINGS = "findings"  # what Patrol itself recorded in earlier runs: no source reads it
 
 
 class GapReason(StrEnum):

@@ -25,6 +25,7 @@ BLINDED_BY: Mapping[Topic, tuple[Kind, ...]] = {
     Topic.BACKUP_TASKS: (Kind.BACKUP_FAILED,),
     Topic.REACHABILITY: (Kind.GUEST_UNREACHABLE,),
     Topic.ALERTS: (),
+    Topic.FINDINGS: (),
 }
 
 

@@ -26,6 +26,7 @@ from patrol.run.blindness import blindness_counters, observe_sources
 from patrol.run.collect import BoundedSource, Collection, collect
 from patrol.run.current_limits import CurrentLimits
 from patrol.run.evidence import DetectionStore, output_page, recorded_call
+from patrol.run.known import StoredFindings
 from patrol.run.lease import LEASE, kept_alive, lease_owner, owner_is_gone
 from patrol.run.limits import LimitsInForce, limits_in_force
 from patrol.run.lineage import lineage
@@ -152,7 +153,8 @@ class _Pass:
         history = History(now=self._judged_at, database=self._patrol.database)
         samples = tuple(samples_of(estate, self._judged_at)) if keeps_history(self._patrol.database) else ()
         average_cpu(estate.resources, thresholds, history)
-        toolbox = Toolbox(estate, self._judged_at, history)
+        known = StoredFindings(database=self._patrol.database, now=self._run.started_at)
+        toolbox = Toolbox(estate, self._judged_at, history, known)
         resources = Count(resource.type.value for resource in estate.resources if resource.id in scope)
 
         self._tell("triage", "what looks interesting")

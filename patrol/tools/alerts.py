@@ -1,4 +1,4 @@
-"""`pulse_alerts`: alerts of the monitoring system, for readers. They are never mirrored as findings."""
+"""`pulse_alerts`: alerts of the monitoring system, which are never mirrored as findings, and findings."""
 
 from collections.abc import Iterator
 
@@ -8,6 +8,7 @@ from findings.model import Topic
 from patrol.estate.model import Alert
 from patrol.tools.answers import AlertRow, AlertsOutput
 from patrol.tools.filters import resource_tests
+from patrol.tools.finding_rows import findings
 from patrol.tools.model import BY_RESOURCE, Call, ResourceFilters, Selector, Tool
 from patrol.tools.paging import finished, part_of
 from patrol.tools.view import EstateView
@@ -16,7 +17,7 @@ from patrol.tools.view import EstateView
 class AlertsArguments(ResourceFilters):
     """Arguments of pulse_alerts."""
 
-    action: str = Field(description="what to read: list")
+    action: str = Field(description="what to read")
     severity: str | None = Field(default=None, description="exactly this severity, for example warning or critical")
 
 
@@ -59,7 +60,12 @@ def _alert_row(alert: Alert) -> AlertRow:
 
 ALERTS = Tool(
     name="pulse_alerts",
-    description="Alerts that the monitoring system holds open.",
+    description=(
+        "What is known to be wrong: alerts that the monitoring system holds open, and findings that Patrol filed in "
+        "earlier runs with their evidence, limit and how often they were seen. Read the findings before reporting one: "
+        "what is listed as active is known already, and what is listed as dismissed an operator does not want to hear "
+        "of. An alert is the word of another system and is no finding by itself."
+    ),
     selector_argument="action",
     arguments=AlertsArguments,
     selectors={
@@ -69,6 +75,14 @@ ALERTS = Tool(
             answer=list_alerts,
             topics=frozenset({Topic.ALERTS}),
             filters=BY_RESOURCE | {"severity"},
-        )
+        ),
+        "findings": Selector(
+            name="findings",
+            description="open findings of earlier runs: active ones, then those that operators keep quiet",
+            answer=findings,
+            topics=frozenset({Topic.FINDINGS}),
+            filters=BY_RESOURCE | {"severity"},
+            default_limit=50,
+        ),
     },
 )

@@ -25,7 +25,7 @@ from signals.evidence import (
 class MetricsArguments(ResourceFilters):
     """Arguments of pulse_metrics."""
 
-    type: str = Field(description="what to read: performance, disks or temperatures")
+    type: str = Field(description="what to read")
     period: Literal["24h", "7d"] | None = Field(
         default=None,
         description="performance: adds trend and maxima of this period, and with resource_id up to 120 points of it; "
@@ -114,7 +114,11 @@ def temperatures(view: EstateView, call: Call) -> TemperaturesOutput:
 
 METRICS = Tool(
     name="pulse_metrics",
-    description="Use of CPU, memory and disk, physical disks with their SMART state, temperatures.",
+    description=(
+        "Measurements: use of CPU, memory, disk and swap, pressure, physical disks with their SMART counters, and "
+        "temperatures, as of this run; with `period` also their trend and extremes from stored history. CPU is an "
+        "average over `cpu_window_seconds`. A value that is absent was not measured, which is never the same as zero."
+    ),
     selector_argument="type",
     arguments=MetricsArguments,
     selectors={

@@ -135,12 +135,21 @@ class Tool:
     selectors: Mapping[str, Selector]
 
 
-class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is told about a tool. `input_schema`: JSON Schema of its arguments."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """What a model is told about a tool.
+
+    `description`: one paragraph, then one line for each selector. `input_schema`: JSON Schema (2020-12) of its
+    arguments, closed to unknown ones, without `$ref` and unions, which some providers refuse. `arguments`: the model
+    that a call is checked against.
+    """
 
     name: str
     description: str
     input_schema: dict[str, object]
+    selector_argument: str
+    selectors: tuple[str, ...]
+    arguments: type[Arguments]
 
 
 BY_RESOURCE = frozenset({"resource_id", "resource_type", "node", "host", "instance", "source"})

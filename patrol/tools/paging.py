@@ -67,6 +67,8 @@ def _whole_gaps(view: EstateView, call: Call, total: int) -> list[Gap]:
         return gaps
     unread = next(topic for topic in Topic if topic in topics)
     detail = f"no source of this estate reads {unread.value}"
+    if unread is Topic.FINDINGS:
+        detail = "there is no record of findings here"
     return [Gap(source=source, topic=unread, reason=GapReason.NOT_REPORTED, detail=detail)]
 
 

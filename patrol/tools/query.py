@@ -27,7 +27,7 @@ _GIB = 1 << 30
 class QueryArguments(ResourceFilters):
     """Arguments of pulse_query."""
 
-    action: str = Field(description="search, get, list, topology, inventory or health")
+    action: str = Field(description="what to read")
     query: str | None = Field(default=None, min_length=1, description="search: part of a name, id, address or tag")
     status: str | None = Field(default=None, description="search, list, inventory: running, stopped, offline ...")
 
@@ -203,7 +203,12 @@ _INVENTORY = frozenset({Topic.INVENTORY})
 
 QUERY = Tool(
     name="pulse_query",
-    description="What there is: find resources, show one, list them, see which sources, hosts and guests answer.",
+    description=(
+        "What there is: nodes, guests, containers, disks, pools, arrays, backup servers and networks of the estate, "
+        "with their canonical ids, where they live, and whether they answer. Use it first, to turn a name into the id "
+        "that the other tools take and to see which sources could be read. Every answer says in `complete` and `gaps` "
+        "what could not be read: what is not listed is then unknown, not absent."
+    ),
     selector_argument="action",
     arguments=QueryArguments,
     selectors={

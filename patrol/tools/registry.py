@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from patrol.estate.model import Estate
 from patrol.tools.alerts import ALERTS
+from patrol.tools.known import Known
 from patrol.tools.metrics import METRICS
 from patrol.tools.model import Arguments, Call, ErrorCode, Selector, Tool, ToolError, ToolSpec
 from patrol.tools.past import Past
@@ -25,12 +26,13 @@ _PAGING = frozenset({"limit", "offset"})
 class Toolbox:
     """The read tools over one collected estate: the model, the sweep and a replay see the same facts.
 
-    `now`: the time of the run, at which the estate is looked at. `past`: what history tells up to then.
+    `now`: the time of the run, at which the estate is looked at. `past`: what history tells up to then. `known`: the
+    findings of earlier runs. Without them, what needs them answers with a gap.
     """
 
-    def __init__(self, estate: Estate, now: datetime, past: Past | None = None) -> None:
+    def __init__(self, estate: Estate, now: datetime, past: Past | None = None, known: Known | None = None) -> None:
         self.now = now
-        self.view = EstateView(estate, past)
+        self.view = EstateView(estate, past, known)
 
     def call(self, tool_name: str, arguments: Mapping[str, object]) -> Page:
         """One answer as a struct. Raises ToolError for a call that cannot be answered."""
@@ -62,6 +64,9 @@ class Toolbox:
                     )
                 ),
                 input_schema=_schema(tool),
+                selector_argument=tool.selector_argument,
+                selectors=tuple(tool.selectors),
+                arguments=tool.arguments,
             )
             for tool in TOOLS.values()
         ]
@@ -69,8 +74,26 @@ class Toolbox:
 
 def _schema(tool: Tool) -> dict[str, object]:
     schema = tool.arguments.model_json_schema()
-    schema["properties"][tool.selector_argument]["enum"] = list(tool.selectors)
-    return schema
+    properties = {name: _plain(field) for name, field in schema["properties"].items()}
+    properties[tool.selector_argument]["enum"] = list(tool.selectors)
+    # The selector first: a model fills in arguments in the order in which it is told of them.
+    first = {tool.selector_argument: properties.pop(tool.selector_argument)}
+    return {
+        "type": "object",
+        "properties": {**first, **properties},
+        "required": [tool.selector_argument],
+        "additionalProperties": False,
+    }
+
+
+def _plain(field: dict[str, object]) -> dict[str, object]:
+    """One argument without "or null": an argument that is not wanted is left out (null is understood all the same)."""
+    alternatives = field.pop("anyOf", [])
+    if isinstance(alternatives, list):
+        for alternative in alternatives:
+            if alternative != {"type": "null"}:
+                field.update(alternative)
+    return {key: value for key, value in field.items() if key != "title" and (key, value) != ("default", None)}
 
 
 def _selector(tool: Tool, arguments: Mapping[str, object]) -> Selector:

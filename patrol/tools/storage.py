@@ -30,9 +30,7 @@ from signals.evidence import (
 class StorageArguments(ResourceFilters):
     """Arguments of pulse_storage."""
 
-    type: str = Field(
-        description="what to read: pools, disk_health, raid, resource_disks, backups, backup_tasks or pbs_jobs"
-    )
+    type: str = Field(description="what to read")
     storage_id: str | None = Field(default=None, description="pools: id or name of a storage")
     guest_id: str | None = Field(default=None, description="backups: VMID, id or name of a guest")
     vm_id: str | None = Field(default=None, description="the same as guest_id")
@@ -184,7 +182,12 @@ _GUEST = frozenset({"guest_id", "vm_id", "cluster"})
 
 STORAGE = Tool(
     name="pulse_storage",
-    description="Pools, disks, RAID arrays, file systems, backups and the attempts at them.",
+    description=(
+        "Storage and backups: pools with their ZFS and btrfs state, physical disks, software RAID arrays, file "
+        "systems, the backups that exist, the attempts at them and the jobs of backup servers. Use it to see how full, "
+        "whole and backed up things are now; percentages run from 0 to 100 and `_gb` counts 2^30 bytes. A backup or "
+        "disk that is not listed is only known to be missing where `complete` is true and no gap speaks of it."
+    ),
     selector_argument="type",
     arguments=StorageArguments,
     selectors={

@@ -9,6 +9,7 @@ from patrol.estate.identity import HOSTS
 from patrol.estate.inventory import unanswered_sources
 from patrol.estate.model import Estate, Resource, ResourceType
 from patrol.estate.names import AliasIndex
+from patrol.tools.known import Known
 from patrol.tools.past import Past
 
 _DEEPEST = 8  # a container on a guest on a node on a cluster, and some room; also ends a ring of parents
@@ -19,10 +20,11 @@ SelectedT = TypeVar("SelectedT")
 class EstateView:
     """One collected estate. Lists are sorted by id; selections are kept, so that every page of them is a slice."""
 
-    def __init__(self, estate: Estate, past: Past | None = None) -> None:
-        """`past`: what history tells; None where none is kept."""
+    def __init__(self, estate: Estate, past: Past | None = None, known: Known | None = None) -> None:
+        """`past`: what history tells; None where none is kept. `known`: findings of earlier runs, likewise."""
         self.estate = estate
         self.past = past
+        self.known = known
         self.names = AliasIndex(estate.resources)
         self._selections: dict[Hashable, object] = {}
 
@@ -59,6 +61,7 @@ class EstateView:
     def topics_read(self) -> frozenset[Topic]:
         """Topics that some source read, or tried to."""
         read = {topic for source in self.estate.sources for topic in source.read}
+        (read.add if self.known is not None else read.discard)(Topic.FINDINGS)  # no source can read that
         return frozenset(read | {gap.topic for gap in self.estate.gaps})
 
     @cached_property

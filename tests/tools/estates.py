@@ -1,8 +1,11 @@
 """Small estates for the tests of the tools."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from findings.model import Gap, GapReason, Topic
+from findings.model import Finding, Gap, GapReason, Topic
+from findings.silence import Silence
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
 from patrol.tools.registry import Toolbox
 from signals.evidence import DiskRow, FilesystemRow, PoolRow, RaidRow
@@ -119,5 +122,20 @@ def two_nodes(**sections: object) -> Estate:
     )
 
 
-def toolbox(estate: Estate) -> Toolbox:
-    return Toolbox(estate, NOW)
+@dataclass(frozen=True, kw_only=True)
+class GivenFindings:
+    """Findings of earlier runs, as a test gives them."""
+
+    findings: Sequence[Finding] = ()
+    quiet_by: Sequence[Silence] = ()
+    now: datetime = NOW
+
+    def open_findings(self) -> Sequence[Finding]:
+        return self.findings
+
+    def silences(self) -> Sequence[Silence]:
+        return self.quiet_by
+
+
+def toolbox(estate: Estate, known: GivenFindings | None = None) -> Toolbox:
+    return Toolbox(estate, NOW, known=known or GivenFindings())

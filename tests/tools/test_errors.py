@@ -40,6 +40,8 @@ WRONG_CALLS = [
     ("pulse_query", {"action": "get", "resource_id": "local-lvm"}, ErrorCode.AMBIGUOUS, "storage:pve1:local-lvm"),
     ("pulse_query", {"action": "list", "status": "up"}, ErrorCode.INVALID_ARGUMENT, "running"),
     ("pulse_alerts", {"action": "resolve"}, ErrorCode.UNKNOWN_SELECTOR, "list"),
+    ("pulse_alerts", {"action": "findings", "severity": "bad"}, ErrorCode.INVALID_ARGUMENT, "warning"),
+    ("pulse_alerts", {"action": "findings", "resource_id": "nobody"}, ErrorCode.NOT_FOUND, None),
 ]
 
 
@@ -89,12 +91,26 @@ def test_a_model_is_told_of_every_tool_with_a_closed_schema() -> None:
     assert [spec.name for spec in specs] == ["pulse_query", "pulse_storage", "pulse_metrics", "pulse_alerts"]
     for spec in specs:
         tool = TOOLS[spec.name]
+        assert (spec.selector_argument, spec.selectors) == (tool.selector_argument, tuple(tool.selectors))
+        assert spec.arguments is tool.arguments
+        paragraph, *lines = spec.description.split("\n")
+        assert len(paragraph) > 200
+        assert len(lines) == len(tool.selectors)
         assert spec.input_schema["additionalProperties"] is False
         assert spec.input_schema["required"] == [tool.selector_argument]
         assert spec.input_schema["properties"][tool.selector_argument]["enum"] == list(tool.selectors)
         for selector in tool.selectors.values():
             assert selector.filters <= set(tool.arguments.model_fields)
             assert f"{tool.selector_argument}={selector.name}" in spec.description
+
+
+def test_a_schema_is_plain_enough_for_every_provider() -> None:
+    for spec in Toolbox.specs():
+        assert next(iter(spec.input_schema["properties"])) == spec.selector_argument
+        for name, field in spec.input_schema["properties"].items():
+            assert field["type"] in {"string", "integer", "number"}, name
+            assert field["description"], name
+            assert {"anyOf", "$ref", "title"}.isdisjoint(field)
 
 
 WORDS = st.sampled_from(["type", "action", "pools", "disks", "list", "node", "resource_id", "limit", "offset", "query"])
