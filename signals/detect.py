@@ -57,13 +57,15 @@ def detect(
     now: datetime,
     *,
     inventory: InventoryOutput | None = None,
+    inventory_first: bool = False,
 ) -> Detection:
     """What the evidence shows, and what was looked at. A function of its arguments alone.
 
-    `inventory`: a view of the world beside the transcript, for recordings that carry none. Equal input
-    gives byte-equal output: signals by severity (critical first), type, resource and subject.
+    `inventory`: a view of the world beside the transcript, for recordings that carry none. `inventory_first`: how
+    the calls are ordered (see `Transcript`), so that they can be judged while they are made; it changes no answer.
+    Equal input gives byte-equal output: signals by severity (critical first), type, resource and subject.
     """
-    transcript = Transcript(tool_calls)
+    transcript = Transcript(tool_calls, inventory_first=inventory_first)
     coverage = Coverage()
     notes = Notes()
     view = _inventory(transcript, coverage, notes, inventory)

@@ -50,6 +50,10 @@ class EvidencePage(NamedTuple, Generic[Output]):
     arguments: Mapping[str, object]
     intact: bool = True  # False: rows or values of the recorded output were lost in reading it
 
+    def without_rows(self) -> "EvidencePage[Output]":
+        """The page as what is kept of it may cite it, without keeping all that was on it."""
+        return self._replace(output=type(self.output)(zone=self.output.zone))
+
 
 class Detector(Protocol):
     """One family of checks. Written as a class with no base, in the order of this protocol."""

@@ -45,13 +45,14 @@ class ReachabilityDetector:
         for node in own.output.nodes:
             self._judge_node(own, node)
         rows = self._inventory.rows
+        bare = own.without_rows()
         answering: list[ResourceId] = []
         for guest in own.output.guests:
             if guest.reachable:
                 row = rows.get(guest.id)
                 answering.append(guest.id if row is not None else self._guest(guest).id)
             else:
-                self._silent.append((own, guest))
+                self._silent.append((bare, guest))
         self._notes.clear(own, Kind.GUEST_UNREACHABLE, answering)
 
     def finish(self) -> None:

@@ -6,6 +6,7 @@ those. A page that was not exactly what its struct says is never complete.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -112,30 +113,47 @@ class _Read(NamedTuple):
 
 
 class Transcript:
-    """The pages of some calls, decoded one at a time; what could not be read is kept in `problems`."""
+    """The pages of some calls, decoded one at a time; what could not be read is kept in `problems`.
 
-    def __init__(self, calls: Iterable[ToolCall]) -> None:
-        self._calls = [(call, parse_arguments(call.input)) for call in calls]
+    To be read once: first `inventory` to its end, then `pages`. A call is forgotten as soon as it was read.
+    """
+
+    def __init__(self, calls: Iterable[ToolCall], *, inventory_first: bool = False) -> None:
+        """`inventory_first`: once Patrol's own calls turn to something else, no call asks for the inventory any more.
+
+        Then the calls behind that are taken one at a time, while their pages are judged: nobody holds them all.
+        """
+        self._calls = iter(calls)
+        self._inventory_first = inventory_first
+        self._waiting: deque[tuple[ToolCall, Mapping[str, object]]] = deque()
         self.problems: list[Problem] = []
-
-    @property
-    def lists_resources(self) -> bool:
+        self.lists_resources = False
         """Whether Patrol's own calls asked which resources there are, whatever came of it."""
-        return any(call.origin is Origin.PATROL and _is_inventory(call, arguments) for call, arguments in self._calls)
 
     def inventory(self) -> Iterator[EvidencePage[InventoryOutput]]:
         """The pages that say which id means which resource: needed before any other."""
-        for call, arguments in self._calls:
+        for call in self._calls:
+            arguments = parse_arguments(call.input)
+            is_own = call.origin is Origin.PATROL
             if _is_inventory(call, arguments):
+                self.lists_resources = self.lists_resources or is_own
                 for page in self._read(call, arguments):
                     if isinstance(page.output, InventoryOutput):
                         yield page  # type: ignore[misc]  # narrowed by the line above
+            else:
+                self._waiting.append((call, arguments))
+                if is_own and self._inventory_first:
+                    return
 
     def pages(self) -> Iterator[EvidencePage[Page]]:
-        """All other pages, in transcript order."""
-        for call, arguments in self._calls:
-            if not _is_inventory(call, arguments):
-                yield from self._read(call, arguments)
+        """All other pages, in transcript order. Raises ValueError where the inventory was not first after all."""
+        while self._waiting:
+            yield from self._read(*self._waiting.popleft())
+        for call in self._calls:
+            arguments = parse_arguments(call.input)
+            if _is_inventory(call, arguments):
+                raise ValueError(f"the call {call.id} asks for the inventory after other pages were judged")
+            yield from self._read(call, arguments)
 
     def _read(self, call: ToolCall, arguments: Mapping[str, object]) -> Iterator[EvidencePage[Page]]:
         selector_name = _SELECTORS.get(call.tool_name)

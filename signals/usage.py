@@ -300,7 +300,7 @@ class UsageDetector:
             return self._blind(Kind.HIGH_DISK, case, reason, subject=MAIN_DISK)
         look = limit.look(value)
         if look is Look.PRESENT:
-            self._full_disks.append((case, value, limit))
+            self._full_disks.append((case._replace(page=case.page.without_rows()), value, limit))
         elif look is Look.HELD:
             self._notes.held(Kind.HIGH_DISK, case.resource.id, MAIN_DISK)
         return look is Look.CLEAR

@@ -9,6 +9,7 @@ from findings.model import Gap, Topic
 from patrol.estate.faults import EstateDocumentError, Fault, find_fault
 from patrol.estate.model import SCHEMA_VERSION, Estate, Resource
 from patrol.estate.schema import fields_of, strict_type
+from patrol.estate.sharing import share_texts
 from patrol.estate.smartctl import parse_smartctl
 from signals.evidence import DiskRow, SmartAttributes
 from signals.garbage import paused_garbage_collection
@@ -39,6 +40,7 @@ def decode_estate(data: bytes) -> Estate:
         except (msgspec.DecodeError, RecursionError):
             estate = _decode_slowly(data)
         _check_version(estate.version)
+        share_texts(estate)
         _place_times(estate)
         estate.resources = _without_repeats(estate.resources)
     return estate

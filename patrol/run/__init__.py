@@ -217,16 +217,16 @@ class _Pass:
         return collection, recognition
 
     def _detect(self, toolbox: Toolbox, work: ModelWork) -> Detection:
-        """The sweep, each call recorded as it is made, then all families of detectors over all that is recorded."""
-        self._tell("sweep", "reading what the detectors judge")
+        """The sweep, each call recorded as it is made, judged as it was recorded, and let go."""
+        self._tell("sweep", "reading and judging")
         evidence = DetectionStore(self._patrol.database)
         evidence.begin(self._run.id, self._judged_at, self._limits)
-        calls = [
+        calls = (
             self._store_call(seq, call)
             for seq, call in enumerate(chain(work.tool_calls, sweep(toolbox, self._run.id)), start=1)
-        ]
-        self._tell("detect", f"{len(calls)} tool calls")
-        detection = detect(calls, self._limits.thresholds, self._judged_at)
+        )
+        detection = detect(calls, self._limits.thresholds, self._judged_at, inventory_first=True)
+        self._tell("detect", f"{len(detection.signals)} signals")
         evidence.conclude(self._run.id, detection)
         return detection
 

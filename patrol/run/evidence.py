@@ -9,6 +9,7 @@ import zlib
 from contextlib import suppress
 from datetime import datetime
 from importlib import metadata
+from itertools import islice
 
 import msgspec
 from sqlalchemy import Connection, bindparam, select
@@ -23,6 +24,7 @@ from patrol.run.tables import DETECTIONS, EVIDENCE_PAGES
 from signals.model import Detection, Origin, ToolCall
 
 _COMPRESSION = 1  # a page compresses to a tenth already at the fastest level
+_LOOKS_AT_ONCE = 10_000  # a large estate has five for each resource: all of them as rows would take more than it does
 _DETECTION = [DETECTIONS.c[name] for name in DETECTION_COLUMNS]
 _OF_HASH = (EVIDENCE_PAGES.c.org_id == bindparam("org_id"), EVIDENCE_PAGES.c.sha256 == bindparam("sha256"))
 _FIND_PAGE = select(EVIDENCE_PAGES.c.sha256).where(*_OF_HASH)
@@ -148,7 +150,11 @@ def signal_lines(detection: Detection) -> bytes:
 
 def look_lines(detection: Detection) -> bytes:
     """The looks of a detection, one JSON array `[kind, resource id, subject, look, reason]` a line."""
-    return _lines([tuple(look) for look in detection.examined])
+    looks = iter(detection.examined)
+    lines = bytearray()
+    while chunk := list(islice(looks, _LOOKS_AT_ONCE)):
+        lines += _lines(chunk)
+    return bytes(lines)
 
 
 def output_page(output: object) -> bytes:

@@ -22,6 +22,7 @@ SWEPT: tuple[tuple[str, str, str], ...] = (
     ("pulse_storage", "type", "backups"),
     ("pulse_storage", "type", "pbs_jobs"),
 )
+"""What is read, in this order. The inventory comes first: it is what the pages of all others are judged by."""
 
 
 class Toolbox(Protocol):

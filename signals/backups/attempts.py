@@ -97,7 +97,7 @@ class FailedBackupDetector:
         """The loop over all attempts: a plain success costs a few look-ups, all else goes the long way."""
         field, rows = _attempts(page.output)
         times = usable_times([row.end_time or row.start_time for row in rows], page.output.zone, self._latest)
-        page = page._replace(output=type(page.output)(zone=page.output.zone))  # what is kept of it keeps no rows
+        page = page.without_rows()
         ledger = self._ledgers.setdefault((page.sweep, page.origin), Ledger(page))
         good, is_ok = ledger.good, self._is_ok
         for number, row, claim, at in zip(count(), rows, self._owners.task_claims(rows), times, strict=False):

@@ -1,6 +1,7 @@
 """Recorded calls become pages: exact, tolerant per row, and honest about what was lost."""
 
 import json
+from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -272,3 +273,32 @@ def test_a_percentage_with_its_sign_is_a_number(text: str, value: float | None) 
     assert isinstance(page, PoolsOutput)
     assert page.pools[0].usage_percent == value
     assert problems
+
+
+def own(number: int, action: str = "") -> ToolCall:
+    tool_name, arguments = ("pulse_query", {"action": action}) if action else ("pulse_storage", {"type": "pools"})
+    output = json.dumps({"complete": True}).encode()
+    return ToolCall(id=f"c{number}", tool_name=tool_name, input=dict(arguments), output=output, origin=Origin.PATROL)
+
+
+def test_behind_the_inventory_calls_are_taken_one_at_a_time() -> None:
+    taken: list[str] = []
+
+    def made() -> Iterator[ToolCall]:
+        for call in (storage('{"pools": []}'), own(2, "inventory"), own(3), own(4), own(5)):
+            taken.append(call.id)
+            yield call
+
+    transcript = Transcript(made(), inventory_first=True)
+    assert [page.call_id for page in transcript.inventory()] == ["c2"]
+    assert taken == ["c1", "c2", "c3"]
+    assert [(page.call_id, len(taken)) for page in transcript.pages()] == [("c1", 3), ("c3", 3), ("c4", 4), ("c5", 5)]
+
+
+def test_an_inventory_that_was_not_first_is_refused_and_never_overlooked() -> None:
+    calls = [own(1, "inventory"), own(2), own(3, "inventory")]
+    transcript = Transcript(calls, inventory_first=True)
+    assert [page.call_id for page in transcript.inventory()] == ["c1"]
+    with pytest.raises(ValueError, match="c3 asks for the inventory"):
+        list(transcript.pages())
+    assert [page.call_id for page in Transcript(calls).inventory()] == ["c1", "c3"]

@@ -76,13 +76,17 @@ class SnapshotSource:
 
     def load(self, *, deadline_seconds: float | None = None) -> Estate:
         """The estate, with canonical ids. Raises SnapshotReadError and EstateDocumentError."""
-        data = self._from_stdin
-        if data is None:
-            data = read_document(self.path, deadline_seconds=deadline_seconds)
-            if self.path == STDIN:
-                self._from_stdin = data
         with paused_garbage_collection():
-            return merge_estates([self._owned(decode_estate(data))])
+            estate = decode_estate(self._document(deadline_seconds))  # its text is gone before anything is made of it
+            return merge_estates([self._owned(estate)])
+
+    def _document(self, deadline_seconds: float | None) -> bytes:
+        if self._from_stdin is not None:
+            return self._from_stdin
+        data = read_document(self.path, deadline_seconds=deadline_seconds)
+        if self.path == STDIN:
+            self._from_stdin = data
+        return data
 
     def _owned(self, estate: Estate) -> Estate:
         """Names this source where the document names none. Topics that it does not carry were not read."""
