@@ -1,0 +1,98 @@
+"""The messages of one pass, kept inside the window of the model."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from patrol.agent.model import (
+    AssistantMessage,
+    Message,
+    ToolRequest,
+    ToolResult,
+    ToolSpec,
+    UserMessage,
+    estimated_tokens,
+    message_overhead,
+)
+
+_COMPACTED = 100
+"""Shortest result, in characters, that is worth replacing by a line."""
+_NAMED = ("type", "action", "resource_id", "host", "node", "instance", "query", "period")
+_LEAST_MESSAGES = 4
+
+
+class Conversation:
+    """What was said in one pass. Each call of the model is followed by exactly one result."""
+
+    def __init__(self, opening: str) -> None:
+        self.messages: list[Message] = [UserMessage(text=opening)]
+
+    def say(self, text: str) -> None:
+        """Patrol's own word."""
+        self.messages.append(UserMessage(text=text))
+
+    def hear(self, message: AssistantMessage) -> None:
+        """What the model said."""
+        self.messages.append(message)
+
+    def answer(self, results: Sequence[ToolResult]) -> None:
+        """The results of the calls of the last message."""
+        self.messages.extend(results)
+
+    def tokens(self, system: str, tools: Sequence[ToolSpec]) -> int:
+        """About how many tokens a request has now."""
+        texts = sum(estimated_tokens(text_of(message)) for message in self.messages)
+        return estimated_tokens(system) + texts + message_overhead(len(self.messages)) + tokens_of_tools(tools)
+
+    def compact(self) -> None:
+        """Replaces each result by one line that says what was asked: the model may ask again."""
+        requests = {
+            call.id: call for each in self.messages if isinstance(each, AssistantMessage) for call in each.calls
+        }
+        self.messages = [
+            _compacted(each, requests.get(each.call_id)) if isinstance(each, ToolResult) else each
+            for each in self.messages
+        ]
+
+    def forget(self) -> bool:
+        """Drops the older half after the opening. Whether there was something to drop.
+
+        What is kept begins with a word of the model: a result never stands without its call.
+        """
+        if len(self.messages) <= _LEAST_MESSAGES:
+            return False
+        start = len(self.messages) - max(2, (len(self.messages) - 1) // 2)
+        while start < len(self.messages) and isinstance(self.messages[start], ToolResult):
+            start += 1
+        if start <= 1:
+            return False
+        self.messages = [self.messages[0], *self.messages[start:]]
+        return True
+
+
+def text_of(message: Message) -> str:
+    """The text of a message as it is counted."""
+    if isinstance(message, UserMessage):
+        return message.text
+    if isinstance(message, ToolResult):
+        return message.content if isinstance(message.content, str) else json.dumps(message.content, default=str)
+    return message.text + "".join(f"{call.name}{json.dumps(call.arguments, default=str)}" for call in message.calls)
+
+
+def tokens_of_tools(tools: Sequence[ToolSpec]) -> int:
+    """About how many tokens the descriptions of tools have."""
+    return sum(estimated_tokens(tool.name + tool.description + json.dumps(tool.input_schema)) for tool in tools)
+
+
+def _compacted(result: ToolResult, request: ToolRequest | None) -> ToolResult:
+    size = len(text_of(result))
+    if result.is_error or size < _COMPACTED:
+        return result
+    arguments = request.arguments if request is not None and request.arguments is not None else {}
+    named = [f"{name}={arguments[name]}" for name in _NAMED if isinstance(arguments.get(name), str) and arguments[name]]
+    said = f"{result.name} {' '.join(named)}".strip()[:_COMPACTED]
+    content = {
+        "tool_call_id": result.call_id,
+        "compacted": f"{said}: its answer of {size} characters was removed to make room; call again to see it",
+    }
+    return replace(result, content=content)
