@@ -2,6 +2,7 @@
 
 from patrol.database.errors import (
     DatabaseBusyError,
+    DatabaseClosedError,
     DatabaseConflictError,
     DatabaseCorruptError,
     DatabasePlaceError,
@@ -19,6 +20,7 @@ from patrol.database.transactions import Database
 __all__ = [
     "Database",
     "DatabaseBusyError",
+    "DatabaseClosedError",
     "DatabaseConflictError",
     "DatabaseCorruptError",
     "DatabasePlaceError",

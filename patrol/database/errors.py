@@ -46,6 +46,10 @@ class DatabaseBusyError(StorageError):
     """Somebody else held the database for longer than was waited. Trying again can help."""
 
 
+class DatabaseClosedError(StorageError):
+    """There is nobody in this process any more who writes to the database."""
+
+
 class DatabaseConflictError(DatabaseBusyError):
     """Somebody else changed what this transaction read: it has to be done again from its start."""
 

@@ -1,4 +1,4 @@
-"""Connections and transactions: writes as if one after the other, readers on a snapshot.
+"""Connections and transactions: writes one after the other, readers on a snapshot.
 
 On SQLite the driver's own transactions are switched off and BEGIN is issued here. A write begins with BEGIN
 IMMEDIATE: with a plain BEGIN the read in a read-modify-write would lie outside of the transaction, and updates
@@ -23,6 +23,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 from findings.store import FindingConflictError
 from patrol.database.errors import DatabaseBusyError, DatabaseConflictError, corrupt, translated
 from patrol.database.place import file_of, shown
+from patrol.database.writer import Writer, lent
 
 Result = TypeVar("Result")
 
@@ -103,10 +104,10 @@ _SERVER_TRANSACTIONS: tuple[dict[str, Any], dict[str, Any]] = (
 
 
 class Database:
-    """An open database. `path` is None in memory and on a server.
+    """An open database, for all threads of a process. `path` is None in memory and on a server.
 
-    Invariant: at most one write at a time from this process (others wait in line for it instead of polling the
-    file's lock). In memory there is one connection, so reads wait in the same line.
+    Invariant: all writes of this process are made by one thread (`patrol.database.writer`), one after the other. In
+    memory there is one connection, so reads wait in the same line.
     """
 
     def __init__(self, url: URL, *, busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS) -> None:
@@ -118,6 +119,7 @@ class Database:
         self._wait_seconds = busy_timeout_seconds * BEGIN_ATTEMPTS
         self._one_connection = isinstance(self.engine.pool, StaticPool)
         self._options = _OPTIONS.get(url.get_backend_name(), _SERVER_TRANSACTIONS)
+        self._writer = Writer(self.place, self._write_transaction, self._wait_seconds)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -132,31 +134,33 @@ class Database:
         with self._in_line(), self._transaction(reads=True) as connection:
             yield connection
 
-    @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A transaction that commits at the end of the block and rolls back on any error.
-
-        Not to be nested. Raises DatabaseBusyError when another writer does not end in time or, on a server, came
-        in between (`transact` then does it again by itself), else StorageError.
-        """
-        with self._in_line(), self._transaction(reads=False) as connection:
-            yield connection
-
     def transact(self, work: Callable[[Connection], Result], *, attempts: int = TRANSACT_ATTEMPTS) -> Result:
         """Runs `work` in a write transaction, again from the start where somebody else came in between.
 
-        `work` must change nothing but the database: it may run more than once. Raises what `write` raises, and
-        FindingConflictError where the last attempt met one.
+        It runs on the writer's thread, and commits when `work` returns; any error of it rolls back and is raised here.
+        `work` must change nothing but the database: it may run more than once, and goes on where the caller is
+        interrupted. It cannot write by another call of this.
+
+        Raises DatabaseBusyError where another process, or the steps before this one, did not end in time,
+        DatabaseClosedError after `close`, FindingConflictError where the last attempt met one, else StorageError.
         """
         for attempt in range(1, attempts):
             try:
-                with self.write() as connection:
-                    return work(connection)
+                return self._writer.carry_out(work)
             except (DatabaseConflictError, FindingConflictError):
                 # Two that met may meet again if they start together; chance parts them.
                 time.sleep(random.uniform(0, _PAUSE_SECONDS) * attempt)  # noqa: S311 - no secret
-        with self.write() as connection:
-            return work(connection)
+        return self._writer.carry_out(work)
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A write transaction as a block: for one that is not a function. Not to be nested, and never done again.
+
+        The writer lends its connection to this thread and waits for the end of the block, which commits; any error in
+        it rolls back. Raises what `transact` raises, also DatabaseConflictError where somebody came in between.
+        """
+        with lent(self._writer) as connection:
+            yield connection
 
     def check(self) -> None:
         """Reads the whole file and raises DatabaseCorruptError if it is damaged: about 1 s for each GB."""
@@ -168,7 +172,8 @@ class Database:
             raise corrupt(self.place, str(found).replace("\n", " "))
 
     def close(self) -> None:
-        """Closes all connections; may be called twice."""
+        """Makes the writes that were asked for before, then closes all connections; may be called twice."""
+        self._writer.close()
         self.engine.dispose()
 
     @contextmanager
@@ -179,6 +184,15 @@ class Database:
             yield
         finally:
             self._line.release()
+
+    @contextmanager
+    def _write_transaction(self) -> Iterator[Connection]:
+        if not self._one_connection:
+            with self._transaction(reads=False) as connection:
+                yield connection
+            return
+        with self._in_line(), self._transaction(reads=False) as connection:
+            yield connection
 
     @contextmanager
     def _transaction(self, *, reads: bool) -> Iterator[Connection]:
