@@ -275,7 +275,8 @@ class Finding:
     seen, `acknowledged_facts` those an operator acknowledged. `times_raised` counts the runs that saw it,
     `raise_count` how often it got worse while open, `clear_streak` its clear looks in a row.
     `parent_finding`: id of the open finding on the node, host or source that explains this one, or "".
-    `lives_on`: ids of what its resource lives on or in, nearest first, as last seen.
+    `lives_on`: ids of what its resource lives on or in, nearest first, as last seen. `confirmed_at`: when a second
+    run said what only a model holds; `unconfirmed_runs`: how many did not say it again (`findings.claims`).
 
     Of snoozed, dismissed and suppressed at most one holds, said `silenced_at` by `silenced_by`; what was
     dismissed with `will_fix_later` has a `remind_at`, and `remind_count` counts how often that day came.
@@ -336,6 +337,8 @@ class Finding:
         """Whether the issue is there, silenced or not."""
         return self.state is FindingState.OPEN
 
+    confirmed_at: datetime | None = None
+    unconfirmed_runs: int = 0
     @property
     def is_serious(self) -> bool:
         """Whether it is a warning or worse: what counts against a healthy estate, and may be escalated."""
@@ -352,6 +355,11 @@ class Finding:
 
         Such counters never go back, so without this a disk with one old error would be news for ever. A disk that
         itself says FAILED stays news.
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether one run of a model alone says so: no detector, no second run, no operator who acknowledged it."""
+        return self.basis is Basis.MODEL and self.confirmed_at is None and self.acknowledged_at is None
+
         """
         return bool(self.acknowledged_facts) and not self.facts.get(VERDICT_FAILED)
 

@@ -88,6 +88,8 @@ class FindingRow(StoredRow, table=True):
     remind_at: datetime | None
     remind_count: int = Field(sa_column_kwargs=_added("0"))
     user_note: str = Field(sa_column_kwargs=_added("''"))
+    confirmed_at: datetime | None
+    unconfirmed_runs: int = Field(sa_column_kwargs=_added("0"))
 
 
 class TransitionRow(StoredRow, table=True):

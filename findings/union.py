@@ -79,6 +79,7 @@ def _united(older: Finding, younger: Finding, resource_id: ResourceId) -> Findin
     worse = max(older, younger, key=lambda each: each.severity.rank).severity
     severity = worse if earlier.state is later.state else later.severity
     regressed = [each.last_regression_at for each in (older, younger) if each.last_regression_at is not None]
+    confirmed = [each.confirmed_at for each in (older, younger) if each.confirmed_at is not None]
     united = replace(
         later,
         id=older.id,
@@ -94,6 +95,8 @@ def _united(older: Finding, younger: Finding, resource_id: ResourceId) -> Findin
         clear_streak=min(older.clear_streak, younger.clear_streak),
         user_note="\n".join(dict.fromkeys(each.user_note for each in (older, younger) if each.user_note)),
         version=older.version + younger.version,
+        confirmed_at=min(confirmed, default=None),
+        unconfirmed_runs=min(older.unconfirmed_runs, younger.unconfirmed_runs),
     )
     united = _as_investigated(_as_acknowledged(united, older, younger), older, younger)
     return _at(_as_quiet(united, earlier, later), resource_id)

@@ -93,6 +93,8 @@ FULL = finding(
     remind_at=NOW,
     remind_count=2,
     user_note="ask ben",
+    confirmed_at=NOW,
+    unconfirmed_runs=1,
 )
 
 

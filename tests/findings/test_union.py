@@ -108,6 +108,12 @@ def test_numbers_are_those_last_seen_and_counts_are_added_up():
     assert (after.basis, after.user_note) == (Basis.DETECTOR, "look at it")
 
 
+def test_two_halves_of_a_claim_are_as_well_confirmed_as_the_better_one():
+    before = on(KEPT, basis=Basis.MODEL, unconfirmed_runs=2)
+    after = united(before, on(RETIRED, basis=Basis.MODEL, confirmed_at=NOW))
+    assert (after.confirmed_at, after.unconfirmed_runs, after.is_unconfirmed) == (NOW, 0, False)
+
+
 SUPPRESSED = {"suppressed": True, "silenced_at": NOW, "silenced_by": "anna"}
 SNOOZED = {"snoozed_until": LATER + timedelta(days=9), "silenced_at": NOW, "silenced_by": "anna"}
 DISMISSED = {"dismissed_reason": DismissedReason.NOT_AN_ISSUE, "silenced_at": LATER, "silenced_by": "bert"}
