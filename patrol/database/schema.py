@@ -22,7 +22,13 @@ from patrol.migrations import REVISIONS
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
-TABLE_MODULES = ("findings.tables", "patrol.run.tables", "patrol.estate.memory.tables", "patrol.history.tables")
+TABLE_MODULES = (
+    "findings.tables",
+    "patrol.run.tables",
+    "patrol.run.model_work.tables",
+    "patrol.estate.memory.tables",
+    "patrol.history.tables",
+)
 """Every module with tables. Looked up when a schema is made: those of `patrol` import this package themselves."""
 
 _VERSION = sa.Table(VERSION_TABLE, MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))

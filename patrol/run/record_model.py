@@ -49,6 +49,12 @@ class RunRecord:
     `complete`: nothing was lost from sight. `scope`: the resources that a scoped run was about.
     `alert_settings_source` and `alert_settings_hash`: which limits were in force (`findings` show each limit).
     The lease says whose run it is and until when it is taken for alive. `storms`: the ids of each are its worst ones.
+
+    `model`: the one that the settings name, "" if none. `model_cause` and `model_said`: why it did not do all of its
+    part, as a stable word (`patrol.agent.failure.Cause`, or of the budget) and as a sentence. `analysis`: its own words
+    after the leak guard; `status_text` is Patrol's. `uncertain`: findings of which nobody could say whether they are
+    still there; `rejected_findings`: reports that were refused. `cost_usd` counts against the budget; `cost_assumed`:
+    some of it at an assumed price. What each request cost is in `patrol.run.model_work`.
     """
 
     org_id: str
@@ -74,6 +80,18 @@ class RunRecord:
     alert_settings_source: str = ""
     alert_settings_hash: str = ""
     storms: tuple[Storm, ...] = ()
+    model: str = ""
+    model_cause: str = ""
+    model_said: str = ""
+    analysis: str = ""
+    status_text: str = ""
+    uncertain: int = 0
+    rejected_findings: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    cost_assumed: bool = False
+    triage_flags: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

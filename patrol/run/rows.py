@@ -22,6 +22,17 @@ _LISTS: dict[str, type] = {
     "scope": tuple[str, ...],
     "storms": tuple[Storm, ...],
 }
+_FOREIGN_TEXTS = (
+    "trigger_reason",
+    "lease_owner",
+    "error_summary",
+    "alert_settings_source",
+    "model",
+    "model_cause",
+    "model_said",
+    "analysis",
+    "status_text",
+)
 _run_cells = attrgetter(*RUN_COLUMNS)
 _call_cells = attrgetter(*CALL_COLUMNS)
 _detection_cells = attrgetter(*DETECTION_COLUMNS)
@@ -33,7 +44,7 @@ def run_row(run: RunRecord) -> dict[str, Cell]:
     row["type"], row["status"], row["model_state"] = str(run.type), str(run.status), str(run.model_state)
     for name in _LISTS:
         row[name] = _list_text(row[name])
-    for name in ("trigger_reason", "lease_owner", "error_summary", "alert_settings_source"):
+    for name in _FOREIGN_TEXTS:
         row[name] = storable(row[name])
     return row
 

@@ -3,13 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, Table, text
+from sqlalchemy import ForeignKeyConstraint, Index, Table, false, text
 from sqlmodel import Field
 
 from findings.tables import StoredRow
 
 _SMALL_ROWS: dict[str, Any] = {"sqlite_with_rowid": False}
 """The primary key is the table: no second tree to write for rows of a few words."""
+
+
+def _added(default: str) -> dict[str, Any]:
+    """A column that a later revision of the schema added: what (in SQL) the rows before it hold."""
+    return {"server_default": text(default)}
 
 
 class RunRow(StoredRow, table=True):
@@ -40,7 +45,19 @@ class RunRow(StoredRow, table=True):
     scope: str
     alert_settings_source: str
     alert_settings_hash: str
-    storms: str = Field(sa_column_kwargs={"server_default": text("'[]'")})
+    storms: str = Field(sa_column_kwargs=_added("'[]'"))
+    model: str = Field(sa_column_kwargs=_added("''"))
+    model_cause: str = Field(sa_column_kwargs=_added("''"))
+    model_said: str = Field(sa_column_kwargs=_added("''"))
+    analysis: str = Field(sa_column_kwargs=_added("''"))
+    status_text: str = Field(sa_column_kwargs=_added("''"))
+    uncertain: int = Field(sa_column_kwargs=_added("0"))
+    rejected_findings: int = Field(sa_column_kwargs=_added("0"))
+    input_tokens: int = Field(sa_column_kwargs=_added("0"))
+    output_tokens: int = Field(sa_column_kwargs=_added("0"))
+    cost_usd: float = Field(sa_column_kwargs=_added("0"))
+    cost_assumed: bool = Field(sa_column_kwargs={"server_default": false()})
+    triage_flags: int | None
 
 
 class ToolCallRow(StoredRow, table=True):

@@ -111,6 +111,24 @@ class ModelSection(Section):
         examples=["/etc/patrol/model.key"],
         description="File that holds the key. systemd: LoadCredential=model_api_key:FILE needs no setting.",
     )
+    input_price: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        examples=[0.5],
+        description="US dollars for a million tokens sent, for a model whose price nobody knows; with output_price.",
+    )
+    output_price: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        examples=[1.5],
+        description="The same for a million tokens received. 0 for both: it costs nothing.",
+    )
+    skip_unchanged: bool = Field(
+        default=False,
+        description="Leave the model out of a run where nothing has changed since its last one, for 24 h at most.",
+    )
     context_window: int | None = Field(
         None,
         ge=4_096,
@@ -131,48 +149,54 @@ class ModelSection(Section):
         description="Longest time for the model in a run.",
     )
 
+    @model_validator(mode="after")
+    def _prices_come_together(self) -> Self:
+        if (self.input_price is None) is not (self.output_price is None):
+            raise ValueError("input_price and output_price belong together: set both (0 is free), or neither")
+        return self
+
 
 class BudgetSection(Section):
-    """What the model may cost. Unset: no limit; 0: nothing may be spent. Checked before spending."""
+    """What the model may cost: all that is sent and received. 0: nothing may be spent. Checked before each request."""
 
     run_tokens: int | None = Field(
         None,
         ge=0,
         examples=[200000],
-        description="Tokens in one run.",
+        description="Tokens in one run. Unset: 300000.",
     )
     day_tokens: int | None = Field(
         None,
         ge=0,
         examples=[2000000],
-        description="Tokens in one day (UTC).",
+        description="Tokens in one day (UTC). Unset: 3000000.",
     )
     month_tokens: int | None = Field(
         None,
         ge=0,
         examples=[20000000],
-        description="Tokens in one month (UTC).",
+        description="Tokens in one month (UTC). Unset: 60000000.",
     )
     run_usd: float | None = Field(
         None,
         ge=0,
         allow_inf_nan=False,
         examples=[0.5],
-        description="US dollars in one run.",
+        description="US dollars in one run. Unset: no limit but that of the tokens.",
     )
     day_usd: float | None = Field(
         None,
         ge=0,
         allow_inf_nan=False,
         examples=[5.0],
-        description="US dollars in one day (UTC).",
+        description="US dollars in one day (UTC). Unset: no limit but that of the tokens.",
     )
     month_usd: float | None = Field(
         None,
         ge=0,
         allow_inf_nan=False,
         examples=[50.0],
-        description="US dollars in one month (UTC).",
+        description="US dollars in one month (UTC). Unset: no limit but that of the tokens.",
     )
 
 

@@ -101,6 +101,18 @@ FULL = RunRecord(
     alert_settings_source="/etc/pulse/alerts.json",
     alert_settings_hash="ab" * 32,
     storms=(Storm(resource_id="agent:lab:web", count=11, worst=Severity.CRITICAL, finding_ids=("f1", "f2")),),
+    model="openai:gpt-5-mini",
+    model_cause="provider_timeout",
+    model_said="the model did not answer in time",
+    analysis="Two disks are busy.",
+    status_text="12 resources checked; 1 new.",
+    uncertain=5,
+    rejected_findings=6,
+    input_tokens=70_000,
+    output_tokens=800,
+    cost_usd=0.25,
+    cost_assumed=True,
+    triage_flags=9,
 )
 
 
