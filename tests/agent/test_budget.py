@@ -1,4 +1,4 @@
-"""What may be spent: a limit always exists, is asked before spending, and says which one it is and when there is room."""
+"""What may be spent: a limit always exists, is asked before spending, and says which it is and when there is room."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a request costs: cached input by its own price, an unknown price by an assumed one, nothing that is no number."""
+"""What a request costs: cached input by its own price, an unknown price by an assumed one, always a number."""
 
 import math
 from dataclasses import dataclass
