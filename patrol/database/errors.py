@@ -63,13 +63,13 @@ _PLACE: dict[int, tuple[str, str]] = {
     ),
     sqlite3.SQLITE_CANTOPEN: (
         "the file cannot be opened",
-        "Check that the path is a file in a folder that this user may enter and write to",
+        "Check that it is a file in a folder that this user may enter and write to, with room for new files (df -i)",
     ),
     sqlite3.SQLITE_PERM: ("access was refused", "Make the file and its folder writable for this user"),
     sqlite3.SQLITE_FULL: ("the disk is full", "Make room on its file system; nothing of this step was stored"),
     sqlite3.SQLITE_IOERR: (
         "reading or writing failed; nothing of this step was stored",
-        "Look for a full quota (quota), a limit on file sizes (ulimit -f), and errors of the disk (dmesg)",
+        "Look for a full disk or quota (df -h, quota), a limit of file sizes (ulimit -f), errors of the disk (dmesg)",
     ),
 }
 _NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
@@ -120,7 +120,9 @@ def _of_server(error: DBAPIError, state: str, place: str) -> StorageError | None
 
 def of_sqlite(error: sqlite3.Error, place: str) -> StorageError | None:
     """Our error for one of SQLite; None where it is about a statement."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits say more of the same
+    said = getattr(error, "sqlite_errorcode", 0)
+    # The higher bits say more of the same, but for this one: no room for the file that readers and writers share.
+    code = sqlite3.SQLITE_FULL if said == sqlite3.SQLITE_IOERR_SHMSIZE else said & 0xFF
     if code in _BUSY:
         return DatabaseBusyError(place, "another process holds the database", "Wait for it to end, or try again")
     if code in _CORRUPT:

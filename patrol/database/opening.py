@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy.exc import DBAPIError
 
+from patrol.database.copies import translated_sqlite
 from patrol.database.errors import DatabaseUrlError, translated
 from patrol.database.place import parse_url, prepare_file, shown
 from patrol.database.schema import prepare
@@ -40,7 +41,8 @@ def open_database(
     if database.path is not None:
         prepare_file(database.path, make_folder=make_folder)
     try:
-        prepare(database.engine, clock)
+        with translated_sqlite(place):  # what is set on a file itself goes past SQLAlchemy
+            prepare(database.engine, clock)
     except DBAPIError as error:
         database.close()
         known = translated(error, place)

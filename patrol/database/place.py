@@ -1,5 +1,6 @@
 """Where the database lies: its URL, its file, and whose file it is."""
 
+import errno
 import os
 import pwd
 import shlex
@@ -9,7 +10,7 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from patrol.database.errors import DatabasePlaceError, DatabaseUrlError
+from patrol.database.errors import DatabasePlaceError, DatabaseUrlError, DatabaseWriteError
 
 _SQLITE = frozenset({"sqlite", "sqlite+pysqlite"})
 _POSTGRESQL = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
@@ -57,7 +58,7 @@ def prepare_file(path: Path, *, make_folder: bool) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise _place_error(path, error) from error
+        raise place_error(path, error) from error
 
 
 def _make_folders(folder: Path, path: Path) -> None:
@@ -66,11 +67,20 @@ def _make_folders(folder: Path, path: Path) -> None:
         try:
             each.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise _place_error(path, error) from error
+            raise place_error(path, error) from error
 
 
-def _place_error(path: Path, error: OSError) -> DatabasePlaceError:
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def place_error(path: Path, error: OSError) -> DatabasePlaceError:
+    """Our error for what the system says against a database file in this place."""
     wrong = f"it cannot be opened for writing ({error.strerror})"
+    if error.errno in _NO_ROOM:
+        return DatabaseWriteError(str(path), wrong, "Make room on its file system, also for new files (df -h, df -i)")
+    if error.errno == errno.EROFS:
+        remedy = "Mount its file system for writing (after an error of a disk it is read-only: dmesg), or name another"
+        return DatabasePlaceError(str(path), wrong, remedy)
     return DatabasePlaceError(str(path), wrong, "Make the file and its folder writable for this user, or name another")
 
 

@@ -1,16 +1,11 @@
 """No room left at any write of a run: it ends with a clear error, nothing is half written, the next run carries on."""
 
-import os
 import stat
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
 
 from patrol.database import Database, DatabasePlaceError, open_database
 from patrol.run.lease import LEASE
@@ -18,26 +13,9 @@ from patrol.run.record_model import RunStatus
 from patrol.run.store import RunStore
 from tests.acceptance.crash.estates import run_at, utc_now
 from tests.acceptance.crash.invariants import check, run_on
+from tests.acceptance.crash.places import NOBODY, PAGE, as_plain_user, bounded, open_after, page_count, place_of
 from tests.acceptance.crash.victim import STORAGE_ERROR
 from tests.acceptance.crash.warm import ROOT, Warm
-
-PAGE = 4096
-
-
-@contextmanager
-def bounded(path: Path, pages: int) -> Iterator[Database]:
-    """A database that may not grow beyond this many pages: to SQLite the same as a full disk."""
-    database = open_database(f"sqlite:///{path}")
-    event.listen(database.engine, "connect", lambda made, _: made.execute(f"PRAGMA max_page_count = {pages}"))
-    database.engine.dispose()
-    try:
-        yield database
-    finally:
-        database.close()
-
-
-def page_count(path: Path) -> int:
-    return path.stat().st_size // PAGE
 
 
 def test_a_database_that_may_not_grow_ends_the_run_clearly_wherever_it_happens(file: Path) -> None:
@@ -66,15 +44,6 @@ def _end_of_run(database: Database, step: int) -> str:
     except DatabasePlaceError as error:
         return str(error)
     return "ran"
-
-
-@contextmanager
-def open_after(path: Path) -> Iterator[Database]:
-    database = open_database(f"sqlite:///{path}")
-    try:
-        yield database
-    finally:
-        database.close()
 
 
 @pytest.mark.parametrize("distance", [24 * 1024, pytest.param(PAGE, marks=pytest.mark.long)])
@@ -118,57 +87,6 @@ def test_the_command_ends_with_code_1_and_says_what_is_full(file: Path) -> None:
 
 
 # --- places that cannot be written
-
-NOBODY = 65534
-
-
-@contextmanager
-def place_of(user: int) -> Iterator[Path]:
-    """A folder that this user may enter, wherever the tests run."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        inner = Path(folder) / "state"
-        inner.mkdir(mode=0o700)
-        if os.geteuid() == 0:
-            os.chown(inner, user, user)
-        yield inner
-
-
-def as_plain_user(path: Path, order: str) -> str:
-    """What `open_database` and a run say to a user without privileges, in a child of this process."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        said = "died"
-        try:
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setgid(NOBODY)
-                os.setuid(NOBODY)
-            said = _said(path, order)
-        finally:
-            os.write(writing, said.encode())
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as stream:
-        said = stream.read()
-    os.waitpid(child, 0)
-    return said
-
-
-def _said(path: Path, order: str) -> str:
-    if order == "make":
-        open_database(f"sqlite:///{path}").close()
-        return "made"
-    if order == "lock":
-        path.parent.chmod(0o500)
-    try:
-        with open_after(path) as database:
-            run_at(database, 1, order)
-    except DatabasePlaceError as error:
-        return str(error)
-    return "ran"
 
 
 def test_a_file_or_folder_that_only_reads_is_named_with_its_remedy() -> None:
