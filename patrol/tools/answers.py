@@ -139,6 +139,7 @@ class FindingRow(Row):
     kind: str = ""
     subject: str = ""  # the mount, unit, device or job that it is about
     basis: str = ""  # detector | operator | model
+    unconfirmed: bool = False  # one run of a model alone says so
     value: float | None = None
     limit: float | None = None
     limit_source: str = ""

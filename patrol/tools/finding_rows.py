@@ -27,7 +27,7 @@ def findings(view: EstateView, call: Call) -> FindingsOutput:
     part = part_of(call, chosen)
     page = FindingsOutput()
     for held in part.rows:
-        (page.active if held.quiet is None else page.dismissed).append(_row(held))
+        (page.active if held.quiet is None else page.dismissed).append(finding_row(held.finding, held.quiet))
     active = sum(held.quiet is None for held in chosen)
     page.counts = {"active": active, "dismissed": len(chosen) - active}
     return finished(view, call, page, part, [])
@@ -72,8 +72,8 @@ def _severity(word: str) -> Severity | None:
 _RECORDS = {kind.value: record for kind, record in KINDS.items()}
 
 
-def _row(held: _Held) -> FindingRow:
-    each = held.finding
+def finding_row(each: Finding, why: Quiet | None) -> FindingRow:
+    """A finding as it is shown. `why`: why nobody is told of it, if so."""
     record = _RECORDS.get(each.kind)
     return FindingRow(
         id=each.id,
@@ -93,11 +93,12 @@ def _row(held: _Held) -> FindingRow:
         times_raised=each.times_raised,
         regression_count=each.regression_count,
         basis=each.basis.value,
+        unconfirmed=each.is_unconfirmed,
         value=each.value,
         limit=each.limit,
         limit_source=each.limit_source,
         clears_when=record.what_clears(each.facts, "the clear mark of its limit") if record is not None else "",
-        quiet=held.quiet.reason.value if held.quiet is not None else "",
-        quiet_until=held.quiet.until if held.quiet is not None else None,
+        quiet=why.reason.value if why is not None else "",
+        quiet_until=why.until if why is not None else None,
         note=each.user_note,
     )

@@ -25,6 +25,22 @@ class ErrorCode(StrEnum):
     INVALID_ARGUMENT = "invalid_argument"
     NOT_FOUND = "not_found"  # nothing in the estate is called so
     AMBIGUOUS = "ambiguous"  # several resources are called so; `allowed` lists their ids
+    MISSING_FIELDS = "missing_fields"  # arguments that this tool cannot do without
+    TOO_LARGE = "too_large"  # an answer that cannot be made small enough to be shown
+    # of the finding tools alone
+    FINDINGS_NOT_READ = "findings_not_read"  # nothing may be written before what is known was read
+    OUT_OF_SCOPE = "out_of_scope"  # it exists, and this run is not about it
+    WRONG_TYPE = "wrong_type"  # the resource is of another type; `allowed` says of which
+    IDENTITY_MISMATCH = "identity_mismatch"  # the id is one resource's, the name another's
+    RESERVED_KIND = "reserved_kind"  # what Patrol alone says of itself
+    UNKNOWN_FINDING = "unknown_finding"  # `allowed` lists those that can be judged
+    ALREADY_ASSESSED = "already_assessed"  # one verdict for each finding in a run
+    UNKNOWN_TOOL_CALL = "unknown_tool_call"  # no call of this run that the model made
+    EVIDENCE_NOT_ABOUT_RESOURCE = "evidence_not_about_resource"  # no row of the cited outputs is the resource's
+    EVIDENCE_NOT_FOUND = "evidence_not_found"  # the quoted text stands in no such row
+    BELOW_LIMIT = "below_limit"  # it was measured, and is below the limit that the report says it is above
+    DISABLED_BY_ALERT_SETTINGS = "disabled_by_alert_settings"  # an operator switched this check off
+    REPORT_LIMIT = "report_limit"  # as many as this pass may report were reported
 
 
 class ToolFailure(msgspec.Struct, kw_only=True):
@@ -141,15 +157,15 @@ class ToolSpec:
 
     `description`: one paragraph, then one line for each selector. `input_schema`: JSON Schema (2020-12) of its
     arguments, closed to unknown ones, without `$ref` and unions, which some providers refuse. `arguments`: the model
-    that a call is checked against.
+    that a call is checked against. A tool that does one thing has no selector.
     """
 
     name: str
     description: str
     input_schema: dict[str, object]
-    selector_argument: str
-    selectors: tuple[str, ...]
-    arguments: type[Arguments]
+    arguments: type[BaseModel]
+    selector_argument: str = ""
+    selectors: tuple[str, ...] = ()
 
 
 BY_RESOURCE = frozenset({"resource_id", "resource_type", "node", "host", "instance", "source"})

@@ -1,11 +1,9 @@
 """All read tools, and the one way to call them."""
 
-import difflib
 from collections.abc import Mapping
 from datetime import datetime
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from patrol.estate.model import Estate
 from patrol.tools.alerts import ALERTS
@@ -15,6 +13,7 @@ from patrol.tools.model import Arguments, Call, ErrorCode, Selector, Tool, ToolE
 from patrol.tools.past import Past
 from patrol.tools.query import QUERY
 from patrol.tools.storage import STORAGE
+from patrol.tools.told import invalid, near, plain_field
 from patrol.tools.view import EstateView
 from signals.evidence import Page
 
@@ -40,7 +39,7 @@ class Toolbox:
         if tool is None:
             raise ToolError(
                 ErrorCode.UNKNOWN_TOOL,
-                f"there is no tool {tool_name!r}{_near(tool_name, TOOLS)}",
+                f"there is no tool {tool_name!r}{near(tool_name, TOOLS)}",
                 allowed=tuple(TOOLS),
             )
         selector = _selector(tool, arguments)
@@ -74,7 +73,7 @@ class Toolbox:
 
 def _schema(tool: Tool) -> dict[str, object]:
     schema = tool.arguments.model_json_schema()
-    properties = {name: _plain(field) for name, field in schema["properties"].items()}
+    properties = {name: plain_field(field) for name, field in schema["properties"].items()}
     properties[tool.selector_argument]["enum"] = list(tool.selectors)
     # The selector first: a model fills in arguments in the order in which it is told of them.
     first = {tool.selector_argument: properties.pop(tool.selector_argument)}
@@ -84,16 +83,6 @@ def _schema(tool: Tool) -> dict[str, object]:
         "required": [tool.selector_argument],
         "additionalProperties": False,
     }
-
-
-def _plain(field: dict[str, object]) -> dict[str, object]:
-    """One argument without "or null": an argument that is not wanted is left out (null is understood all the same)."""
-    alternatives = field.pop("anyOf", [])
-    if isinstance(alternatives, list):
-        for alternative in alternatives:
-            if alternative != {"type": "null"}:
-                field.update(alternative)
-    return {key: value for key, value in field.items() if key != "title" and (key, value) != ("default", None)}
 
 
 def _selector(tool: Tool, arguments: Mapping[str, object]) -> Selector:
@@ -106,7 +95,7 @@ def _selector(tool: Tool, arguments: Mapping[str, object]) -> Selector:
         shown = str(value)[:100]
         raise ToolError(
             ErrorCode.UNKNOWN_SELECTOR,
-            f"{name}: {tool.name} has no {shown!r}{_near(shown, tool.selectors)}",
+            f"{name}: {tool.name} has no {shown!r}{near(shown, tool.selectors)}",
             allowed=allowed,
         )
     return selector
@@ -121,24 +110,10 @@ def _checked(tool: Tool, selector: Selector, arguments: Mapping[str, object]) ->
             what = f"{tool.selector_argument}={selector.name} has no such filter" if known else "unknown argument"
             raise ToolError(
                 ErrorCode.UNKNOWN_ARGUMENT,
-                f"{str(name)[:100]}: {what}{'' if known else _near(str(name)[:100], obeyed)}",
+                f"{str(name)[:100]}: {what}{'' if known else near(str(name)[:100], obeyed)}",
                 allowed=tuple(sorted(obeyed)),
             )
     try:
         return tool.arguments.model_validate(given)
     except ValidationError as error:
-        raise _invalid(error.errors(include_url=False)) from error
-
-
-def _invalid(errors: list[ErrorDetails]) -> ToolError:
-    messages = []
-    for error in errors:
-        field = ".".join(str(part) for part in error["loc"])
-        shown = repr(error["input"])
-        messages.append(f"{field}: {error['msg']}, got {shown if len(shown) <= 100 else shown[:100] + '...'}")
-    return ToolError(ErrorCode.INVALID_ARGUMENT, "; ".join(messages))
-
-
-def _near(word: str, known: Mapping[str, object] | set[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+        raise invalid(error.errors(include_url=False)) from error
