@@ -212,7 +212,7 @@ class Shroud:
         piece = text[shape.start : shape.end]
         if shape.shape is Shape.ID:
             is_id = known is not None and ":" in (known.said or "")
-            return None if is_id else _Piece(start, shape.end, self._id_out(piece))
+            return None if is_id else self._id_out(piece, start)
         if shape.shape is Shape.URL:
             return self._url_out(text, start, shape.end)
         if shape.shape in {Shape.DOMAIN, Shape.ACCOUNT}:
@@ -225,17 +225,20 @@ class Shroud:
         before = self._said(text[start : shape.start])[0] if shape.start > start else ""
         return _Piece(start, shape.end, before + self._hidden(piece, _LABELS[shape.shape]))
 
-    def _id_out(self, resource_id: str) -> str | None:
-        """A canonical id that is in no estate: as it is where it is pseudonymous already."""
+    def _id_out(self, resource_id: str, start: int) -> _Piece | None:
+        """A canonical id that is in no estate. One that ends in a pseudonym is pseudonymous already, and stays."""
         parts = parts_of_id(resource_id)
         label = label_of_id(resource_id)
-        if parts is None or label is None or self._lexicon.meant_by(resource_id) is not None:
+        if parts is None or label is None:
             return None
         kind, origin, native = parts
-        if PSEUDONYM.fullmatch(native):
-            self._lexicon.reserve(native)
-            return f"{kind}:{self._said(origin)[0]}:{native}"
-        return self._lexicon.register_id(resource_id, label)
+        pseudonym = PSEUDONYM.match(native)
+        if pseudonym is None:
+            said = self._lexicon.register_id(resource_id, label)
+            return _Piece(start, start + len(resource_id), said)
+        self._lexicon.reserve(pseudonym.group())
+        end = start + len(resource_id) - len(native) + pseudonym.end()
+        return _Piece(start, end, f"{kind}:{self._said(origin)[0]}:{pseudonym.group()}")
 
     def _url_out(self, text: str, start: int, end: int) -> _Piece | None:
         """A URL up to its host, where that is a single word: nothing else tells such a word from any other."""
