@@ -15,8 +15,10 @@ from sqlalchemy.sql import ColumnElement
 
 from findings.model import DEFAULT_ORG, FindingState
 from findings.tables import FINDINGS, TRANSITIONS
+from patrol.agent.budget import month_start
 from patrol.database import Database
 from patrol.database.inserts import insert_or_replace
+from patrol.run.model_work.tables import MODEL_CALLS
 from patrol.run.record_model import DetectionRecord, RunStatus
 from patrol.run.rows import detection_row
 from patrol.run.tables import DETECTIONS, EVIDENCE_PAGES, RUNS, TOOL_CALLS, UPKEEP
@@ -203,9 +205,20 @@ class _Pruning:
     # --- what goes ---
 
     def _drop_runs(self) -> None:
-        """Runs and their calls. One that an open finding cites stays: it leads to the page."""
+        """Runs and their calls. One that an open finding cites stays: it leads to the page.
+
+        So does one that spent on a model this month: what is forgotten could be spent again.
+        """
+        spent = select(literal(1)).where(
+            MODEL_CALLS.c.org_id == RUNS.c.org_id,
+            MODEL_CALLS.c.run_id == RUNS.c.id,
+            MODEL_CALLS.c.started_at >= month_start(self._now),
+        )
         old = select(RUNS.c.id).where(
-            RUNS.c.org_id == self._org_id, RUNS.c.started_at < self._now - self._storage.retention, _ENDED
+            RUNS.c.org_id == self._org_id,
+            RUNS.c.started_at < self._now - self._storage.retention,
+            _ENDED,
+            ~spent.exists(),
         )
         with self._database.read() as connection:
             ids = [run_id for run_id in connection.execute(old).scalars() if run_id not in self._cited_runs]

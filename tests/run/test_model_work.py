@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from findings.lifecycle import advance
 from findings.model import Verdict
 from findings.store import FindingStore
-from patrol.agent.budget import Spent
+from patrol.agent.budget import Spent, month_start
 from patrol.agent.charge import Charge
 from patrol.agent.metering import CallOutcome, ModelCall, Phase
 from patrol.agent.model import Usage
@@ -27,8 +27,10 @@ from patrol.run.model_work.model import (
 from patrol.run.model_work.rows import LONGEST_TEXT
 from patrol.run.model_work.store import CallNotFoundError, ModelWorkStore
 from patrol.run.record_model import ModelState, RunRecord, RunStatus
+from patrol.run.retention import prune_evidence
 from patrol.run.store import RunStore
 from patrol.run.tables import RUNS
+from patrol.settings.model import Settings
 from tests.findings.builders import NOTHING, ORG, observation
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -213,6 +215,17 @@ def test_escalations_are_found_by_run_and_finding_and_counted_by_day(database, s
     assert store.queued_since(at(2)) == 1
 
 
+def test_what_was_last_decided_of_each_finding_is_known_while_the_finding_is_there(database, store):
+    step = advance({}, [observation()], NOTHING, NOW, run_id="run-1", org_id=ORG)
+    [found] = [change.after for change in step.changes]
+    first = escalation(1, finding_id=found.id, state=EscalationState.DEFERRED)
+    second = escalation(2, "run-2", finding_id=found.id)
+    with database.write() as connection:
+        FindingStore(connection, ORG).apply(step)
+        store.keep_escalations(connection, [first, second, escalation(3, finding_id="gone")])
+    assert store.newest_escalations() == {found.id: second}
+
+
 def test_what_is_remembered_is_replaced_and_forgotten(database, store):
     assert store.remembered("breaker") is None
     store.remember("breaker", {"state": "open", "failures": 3}, NOW)
@@ -263,6 +276,20 @@ def test_all_of_it_goes_with_its_run_but_what_is_remembered(database, store):
         connection.execute(RUNS.delete().where(RUNS.c.id == "run-1"))
     assert [store.calls("run-1"), store.reports("run-1"), store.verdicts("run-1"), store.escalations()] == [[]] * 4
     assert store.remembered("breaker") == {}
+
+
+def test_what_was_spent_this_month_outlives_a_short_retention(database, store):
+    started = datetime(2026, 11, 2, 12, tzinfo=UTC)
+    for run_id in ("run-1", "run-2"):
+        record = replace(RunStore(database).get(run_id), status=RunStatus.HEALTHY, completed_at=started)
+        RunStore(database).end_early(replace(record, started_at=started))
+    store.open_call(call(1, started_at=started))
+    settings = Settings(storage={"retention": "1d"})
+    prune_evidence(database, settings, NOW, every=timedelta())
+    assert [each.id for each in RunStore(database).list_runs()] == ["run-1"]
+    assert store.spent(since=month_start(NOW)) == Spent(tokens=1_200, usd=0.5)
+    prune_evidence(database, settings, datetime(2026, 12, 1, tzinfo=UTC), every=timedelta())
+    assert RunStore(database).list_runs() == []
 
 
 def test_a_run_of_before_had_no_model(tmp_path):

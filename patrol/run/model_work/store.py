@@ -181,6 +181,27 @@ class ModelWorkStore:
         with self._database.read() as connection:
             return [escalation_of(row) for row in connection.execute(statement)]
 
+    def newest_escalations(self) -> dict[str, EscalationRecord]:
+        """What was last decided of each finding that is there, by finding id."""
+        last = (
+            select(ESCALATIONS.c.finding_id, func.max(ESCALATIONS.c.at).label("last"))
+            .where(ESCALATIONS.c.org_id == self._org_id)
+            .group_by(ESCALATIONS.c.finding_id)
+            .subquery()
+        )
+        is_last = (ESCALATIONS.c.finding_id == last.c.finding_id) & (ESCALATIONS.c.at == last.c.last)
+        there = (FINDINGS.c.org_id == ESCALATIONS.c.org_id) & (FINDINGS.c.id == ESCALATIONS.c.finding_id)
+        statement = (
+            select(*_ESCALATION)
+            .join(last, is_last)
+            .join(FINDINGS, there)
+            .where(ESCALATIONS.c.org_id == self._org_id)
+            .order_by(ESCALATIONS.c.id)
+        )
+        with self._database.read() as connection:
+            found = [escalation_of(row) for row in connection.execute(statement)]
+        return {each.finding_id: each for each in found}
+
     def queued_since(self, at: datetime) -> int:
         """How many findings were queued to be looked into since then."""
         statement = select(func.count()).where(
