@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
+from typing import TypeAlias
 
 from patrol.database import Database
 from patrol.estate.model import Estate
@@ -10,6 +12,12 @@ from patrol.run import Patrol, RunReport, RunRequest
 from tests.run.builders import GivenSource, House, estate, host
 
 UNITS = 30
+Place: TypeAlias = Path | str
+"""Where a database is: its file, or the URL of a server's."""
+
+
+def url_of(place: Place) -> str:
+    return f"sqlite:///{place}" if isinstance(place, Path) else place
 
 
 def failed_units(step: int) -> list[str]:

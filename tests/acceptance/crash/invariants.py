@@ -3,7 +3,6 @@
 import hashlib
 from collections import defaultdict
 from itertools import pairwise
-from pathlib import Path
 
 from sqlalchemy import Connection, select
 
@@ -17,16 +16,16 @@ from patrol.database import Database, open_database
 from patrol.run.lease import LEASE
 from patrol.run.record_model import RunRecord, RunStatus
 from patrol.run.store import RunStore
-from tests.acceptance.crash.estates import failed_units, run_at, utc_now
+from tests.acceptance.crash.estates import Place, failed_units, run_at, url_of, utc_now
 from tests.run.builders import HOST
 
 _LOOKED_INTO = 4
 """How many of the newest runs are looked into call by call: older ones were when they were new."""
 
 
-def check(path: Path) -> list[RunRecord]:
+def check(place: Place) -> list[RunRecord]:
     """Opens a database, checks that it holds no half run and nothing twice, and returns its runs, oldest first."""
-    database = open_database(f"sqlite:///{path}")
+    database = open_database(url_of(place))
     try:
         database.check()
         runs = RunStore(database)
@@ -96,12 +95,12 @@ def open_units(database: Database) -> set[str]:
     return {finding.subject for finding in found if finding.kind == Kind.UNIT_FAILED}
 
 
-def run_on(path: Path, step: int, name: str, *, lease_over: bool = False) -> None:
+def run_on(place: Place, step: int, name: str, *, lease_over: bool = False) -> None:
     """The next run: it closes what was left behind, and files what it should.
 
     `lease_over`: it comes so late that every lease ended.
     """
-    database = open_database(f"sqlite:///{path}")
+    database = open_database(url_of(place))
     try:
         if lease_over:
             RunStore(database).close_crashed(utc_now() + LEASE)

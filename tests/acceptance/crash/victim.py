@@ -1,4 +1,4 @@
-"""A warm process that forks children to be killed: each runs over a given estate against a file.
+"""A warm process that forks children to be killed: each runs over a given estate against a database.
 
 Reads orders from standard input, one JSON object a line, and answers each with the child's process id; another line
 tells how the child ended. It has one thread, so that forking is safe.
@@ -24,7 +24,7 @@ def _child(order: dict[str, Any]) -> int:
     if limit is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
-        database = open_database(f"sqlite:///{order['path']}")
+        database = open_database(order["url"])
         if order.get("keep_log"):
             # All that is committed stays in the log: a log that is cut short is then an earlier moment.
             event.listen(database.engine, "connect", lambda made, _: made.execute("PRAGMA wal_autocheckpoint = 0"))

@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.acceptance.crash.estates import Place, url_of
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -19,18 +21,18 @@ class Warm:
 
     process: "subprocess.Popen[str]"
 
-    def order(self, path: Path, step: int, **options: object) -> int:
+    def order(self, place: Place, step: int, **options: object) -> int:
         """Starts a victim, and returns its process id."""
-        self._say({"path": str(path), "step": step, **options})
+        self._say({"url": url_of(place), "step": step, **options})
         return int(self._heard())
 
     def ended(self) -> int:
         """Waits for the end of the victim: its exit code, or the negative number of the signal that killed it."""
         return os.waitstatus_to_exitcode(int(self._heard()))
 
-    def kill_after(self, seconds: float, path: Path, step: int) -> int:
+    def kill_after(self, seconds: float, place: Place, step: int) -> int:
         """A run that is killed after this time, unless it ended before."""
-        victim = self.order(path, step)
+        victim = self.order(place, step)
         time.sleep(seconds)
         with suppress(ProcessLookupError):  # it was faster
             os.kill(victim, signal.SIGKILL)
