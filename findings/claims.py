@@ -13,9 +13,6 @@ from typing import NamedTuple
 from findings.model import Basis, Examination, Finding, Look, Observation, ResolveReason, ResourceId, Verdict
 from findings.weighing import find_record
 
-CLAIM_PREFIX = "claim_"
-"""How the kinds of claims begin that no detector knows: no kind of a detector does."""
-
 MOST_RUNS = 3
 """Runs with a working model that may pass without a confirmation. The last one ends the claim."""
 
@@ -82,6 +79,8 @@ def standing(
     `resolved`: keys of claims that a model showed to be gone. `model_looked`: resources that this run was about, if
     its model worked: silence about any other says nothing.
     """
+    if finding.basis is not Basis.MODEL:
+        return Standing(None, finding.unconfirmed_runs)
     if finding.key in resolved and find_record(finding.kind) is None:
         return Standing(ResolveReason.CLEARED, finding.unconfirmed_runs)
     if not finding.is_unconfirmed:

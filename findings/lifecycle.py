@@ -12,8 +12,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from findings.assembly import changed
+from findings.claims import Standing, is_contradicted, standing
 from findings.investigation import InvestigationStatus
 from findings.model import (
+    Basis,
     Examination,
     Finding,
     FindingState,
@@ -25,6 +27,7 @@ from findings.model import (
     TransitionReason,
 )
 from findings.silence import QuietReason, Silence, own_quiet
+from findings.waking import reminded, unacknowledged, unsilenced
 from findings.weighing import BASIS_STRENGTH, believed, find_record, grew, more_severe, title_of, worst_by_key
 
 WAIT = timedelta(minutes=5)
@@ -46,6 +49,7 @@ class Outcome(StrEnum):
     SILENCED = "silenced"  # recorded, but an operator asked for quiet
     OVERRULED = "overruled"  # an operator resolved it after it was seen
     REPEATED = "repeated"  # this run has already been applied to it
+    CONTRADICTED = "contradicted"  # only a model says so, and a detector looked and found nothing
 
 
 class LimitNow(NamedTuple):
@@ -84,6 +88,8 @@ def advance(
     silences: Iterable[Silence] = (),
     lives_on: Mapping[ResourceId, tuple[ResourceId, ...]] = _NOWHERE,
     recorded_at: datetime | None = None,
+    model_looked: Container[ResourceId] = frozenset(),
+    resolved_claims: Container[str] = frozenset(),
 ) -> Advance:
     """The changes that follow from one run.
 
@@ -96,6 +102,9 @@ def advance(
     `now` is when the run looked, `recorded_at` (not before it) when its results meet what operators said meanwhile:
     their silences hold from then, and what they resolved since is not reopened by an older look.
 
+    `model_looked`: the resources that this run was about, if its model worked; `resolved_claims`: keys of findings that
+    its model showed to be gone, by evidence. Both matter to what only a model holds (`findings.claims`).
+
     A clock that went back takes the times with it: nothing is recorded as seen in the future.
     Raises ValueError for a naive `now`, an empty `run_id`, or a known finding of another organisation or under
     another key.
@@ -106,12 +115,17 @@ def advance(
         if finding.org_id != org_id or finding.key != key:
             raise ValueError(f"finding {finding.id} of {finding.org_id} does not belong under {org_id}, {key}")
     run = _Run(now, run_id, org_id, tuple(silences), lives_on, max(now, recorded_at or now))
-    observed = worst_by_key(observations)
+    said = list(observations)
+    observed = worst_by_key(each for each in said if not is_contradicted(each, examined))
     for key, observation in observed.items():
         run.observe(key, known.get(key), observation)
     for key, finding in known.items():
         if key not in observed and finding.is_open:
-            run.reconcile(finding, examined, removed=finding.resource_id in removed, limit_now=limit_now)
+            claim = standing(finding, now, resolved=resolved_claims, model_looked=model_looked)
+            run.reconcile(finding, examined, claim, removed=finding.resource_id in removed, limit_now=limit_now)
+    if len(observed) < len(said):
+        for key in worst_by_key(said):
+            run.outcomes.setdefault(key, Outcome.CONTRADICTED)
     return Advance(changes=tuple(run.changes), transitions=tuple(run.transitions), outcomes=run.outcomes)
 
 
@@ -154,6 +168,7 @@ class _Run:
         self,
         finding: Finding,
         examined: Examination,
+        claim: Standing,
         *,
         removed: bool,
         limit_now: Callable[[Finding], LimitNow],
@@ -165,12 +180,18 @@ class _Run:
             self._resolve(finding, ResolveReason.RESOURCE_REMOVED)
             return
         reason, clear_streak = _judged(finding, examined, limit_now)
-        if reason is not None:
-            self._resolve(finding, reason)
+        ends = reason or claim.reason
+        if ends is not None:
+            self._resolve(finding, ends)
             return
         due = self._is_reminder_due(finding)
-        kept = changed(finding, clear_streak=clear_streak, lives_on=self._place(finding.resource_id, finding))
-        kept = _reminded(kept) if due else kept
+        kept = changed(
+            finding,
+            clear_streak=clear_streak,
+            lives_on=self._place(finding.resource_id, finding),
+            unconfirmed_runs=claim.unconfirmed_runs,
+        )
+        kept = reminded(kept) if due else kept
         if kept != finding:
             self._change(finding, kept, TransitionReason.REMINDED if due else None)
 
@@ -209,15 +230,18 @@ class _Run:
         worse = severity is not finding.severity
         more = grew(finding, observation)
         due = self._is_reminder_due(finding)
+        by_model, is_claim = observation.basis is Basis.MODEL, finding.basis is Basis.MODEL
         seen = changed(
-            self._seen(finding, observation),
+            # A model's word does not stand in for what somebody else measured or said.
+            self._heard(finding) if by_model and not is_claim else self._seen(finding, observation),
+            confirmed_at=finding.confirmed_at or (self._now if by_model and is_claim else None),
             severity=severity,
             raise_count=finding.raise_count + (worse or more),
         )
-        seen = _reminded(seen) if due else seen
+        seen = reminded(seen) if due else seen
         # What was said of the finding as it was does not hold for a worse one, even if something else keeps it quiet.
-        seen = _unsilenced(seen) if worse else seen
-        seen = _unacknowledged(seen) if worse or more else seen
+        seen = unsilenced(seen) if worse else seen
+        seen = unacknowledged(seen) if worse or more else seen
         quiet_now = self._is_quiet(seen)
         woken = not quiet_now and self._is_quiet(finding)
         if due:
@@ -247,12 +271,14 @@ class _Run:
             investigation_outcome=None,
             investigation_attempts=0,
             parent_finding="",
+            confirmed_at=None,
+            unconfirmed_runs=0,
         )
         worse = severity.rank > finding.severity.rank
         # Who said that it is resolved wants to hear that it is not. A reminder of what was resolved is out of date.
         if worse or finding.resolve_reason is ResolveReason.OPERATOR or self._is_reminder_due(finding):
-            back = _unsilenced(back)
-        back = _unacknowledged(back)
+            back = unsilenced(back)
+        back = unacknowledged(back)
         self._change(finding, back, TransitionReason.REGRESSED)
         self.outcomes[finding.key] = Outcome.SILENCED if self._is_quiet(back) else Outcome.REGRESSED
 
@@ -281,6 +307,15 @@ class _Run:
             times_raised=finding.times_raised + 1,
             clear_streak=0,
             lives_on=self._place(observation.resource_id, finding),
+        )
+
+    def _heard(self, finding: Finding) -> Finding:
+        """The finding with no more than that it is still there, as a model says."""
+        return changed(
+            finding,
+            last_seen_at=self._now,
+            times_raised=finding.times_raised + 1,
+            lives_on=self._place(finding.resource_id, finding),
         )
 
     def _place(self, resource_id: ResourceId, finding: Finding | None = None) -> tuple[ResourceId, ...]:
@@ -358,28 +393,3 @@ def _judged(
 
 def _limit_changed(finding: Finding, current: LimitNow) -> bool:
     return finding.limit is not None and current.limit is not None and current.limit != finding.limit
-
-
-def _unacknowledged(finding: Finding) -> Finding:
-    if finding.acknowledged_at is None:
-        return finding
-    return changed(finding, acknowledged_at=None, acknowledged_by="", acknowledged_facts={})
-
-
-def _unsilenced(finding: Finding) -> Finding:
-    """Without the snooze or dismissal. A suppression holds whatever comes."""
-    if finding.suppressed:
-        return finding
-    return changed(
-        finding,
-        snoozed_until=None,
-        dismissed_reason=None,
-        remind_at=None,
-        silenced_at=None,
-        silenced_by="",
-        silence_note="",
-    )
-
-
-def _reminded(finding: Finding) -> Finding:
-    return changed(_unsilenced(finding), remind_count=finding.remind_count + 1)

@@ -8,6 +8,9 @@ from findings.kinds import KINDS, VERDICT_FAILED, Kind, KindRecord
 from findings.model import Basis, Finding, Observation, Severity
 
 BASIS_STRENGTH = {Basis.DETECTOR: 2, Basis.OPERATOR: 1, Basis.MODEL: 0}
+CLAIM_PREFIX = "claim_"
+"""How the kinds of claims begin that no detector knows: no kind of a detector does."""
+
 _UNCONFIRMED_MOST = Severity.WARNING
 """The highest severity of what only a model holds."""
 
@@ -49,7 +52,7 @@ _KIND_WORDS = frozenset(Kind)
 def title_of(kind: str, subject: str) -> str:
     """What a finding is called."""
     record = find_record(kind)
-    title = record.title if record is not None else kind.replace("_", " ").capitalize()
+    title = record.title if record is not None else kind.removeprefix(CLAIM_PREFIX).replace("_", " ").capitalize()
     return f"{title}: {subject}" if subject else title
 
 

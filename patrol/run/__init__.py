@@ -184,6 +184,7 @@ class _Pass:
             lives_on=lineage(estate),
             recognition=recognition,
         )
+        del collection, estate, toolbox  # nobody reads them any more, and they are most of what a run holds
         self._tell("record", f"{len(observations)} observations")
         recorded = record(
             self._run,

@@ -6,10 +6,12 @@ looks are canonical JSON lines, so that two detections are equal exactly when th
 
 import hashlib
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from importlib import metadata
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, bindparam, select
@@ -48,6 +50,13 @@ class EvidenceDamagedError(ValueError):
         self.sha256 = sha256
 
 
+class PackedPage(NamedTuple):
+    """A page as it is stored: its name, and its content compressed."""
+
+    sha256: str
+    data: bytes
+
+
 class Pages:
     """The pages of one organisation, on a connection whose transaction the caller owns."""
 
@@ -61,11 +70,19 @@ class Pages:
         To be called in the transaction that writes what cites it: a page that nothing cites may be deleted.
         """
         sha256 = page_hash(content)
-        values = {"org_id": self._org_id, "sha256": sha256}
-        if self._connection.execute(_FIND_PAGE, values).first() is None:
-            row = {**values, "stored_at": at, "data": zlib.compress(content, _COMPRESSION)}
-            self._connection.execute(insert_unless_there(self._connection.dialect.name, EVIDENCE_PAGES), row)
+        if not self._has(sha256):
+            self.keep_packed(PackedPage(sha256, zlib.compress(content, _COMPRESSION)), at)
         return sha256
+
+    def keep_packed(self, page: PackedPage, at: datetime) -> None:
+        """Stores a page that is packed already, likewise."""
+        if not self._has(page.sha256):
+            row = {"org_id": self._org_id, "sha256": page.sha256, "stored_at": at, "data": page.data}
+            self._connection.execute(insert_unless_there(self._connection.dialect.name, EVIDENCE_PAGES), row)
+
+    def _has(self, sha256: str) -> bool:
+        values = {"org_id": self._org_id, "sha256": sha256}
+        return self._connection.execute(_FIND_PAGE, values).first() is not None
 
     def find(self, sha256: str) -> bytes | None:
         """The content of a page; None if it is not kept (any more)."""
@@ -116,8 +133,8 @@ class DetectionStore:
 
     def conclude(self, run_id: str, detection: Detection) -> None:
         """Records what the detection said. Does nothing for a run that was recorded without `begin`."""
-        signals, looks = signal_lines(detection), look_lines(detection)
-        hashes = {"signals_sha256": page_hash(signals), "looks_sha256": page_hash(looks)}
+        signals, looks = packed([signal_lines(detection)]), packed(look_lines(detection))
+        hashes = {"signals_sha256": signals.sha256, "looks_sha256": looks.sha256}
         this = (DETECTIONS.c.org_id == self._org_id, DETECTIONS.c.run_id == run_id)
 
         def work(connection: Connection) -> None:
@@ -125,8 +142,8 @@ class DetectionStore:
             if at is not None:
                 connection.execute(DETECTIONS.update().where(*this).values(hashes))
                 pages = Pages(connection, self._org_id)
-                pages.keep(signals, at)
-                pages.keep(looks, at)
+                pages.keep_packed(signals, at)
+                pages.keep_packed(looks, at)
 
         self._database.transact(work)
 
@@ -148,13 +165,21 @@ def signal_lines(detection: Detection) -> bytes:
     return _lines(detection.signals)
 
 
-def look_lines(detection: Detection) -> bytes:
-    """The looks of a detection, one JSON array `[kind, resource id, subject, look, reason]` a line."""
+def look_lines(detection: Detection) -> Iterator[bytes]:
+    """The looks of a detection in some parts, one JSON array `[kind, resource id, subject, look, reason]` a line."""
     looks = iter(detection.examined)
-    lines = bytearray()
     while chunk := list(islice(looks, _LOOKS_AT_ONCE)):
-        lines += _lines(chunk)
-    return bytes(lines)
+        yield _lines(chunk)
+
+
+def packed(parts: Iterable[bytes]) -> PackedPage:
+    """A page that is made of parts, without having all of it at once."""
+    digest, packer = hashlib.sha256(), zlib.compressobj(_COMPRESSION)
+    data = []
+    for part in parts:
+        digest.update(part)
+        data.append(packer.compress(part))
+    return PackedPage(digest.hexdigest(), b"".join((*data, packer.flush())))
 
 
 def output_page(output: object) -> bytes:

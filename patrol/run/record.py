@@ -144,7 +144,8 @@ def _recorded(
     # What another finding explains is among them: an estate is never healthier than the worst that is known of it.
     active = sorted((each for each in told if each.resource_id in scope), key=_worst_first)
     resolved = sum(_closed(change) for change in step.changes)
-    outcomes = Count(each for key, each in step.outcomes.items() if not after[key].parent_finding)
+    # What was contradicted may never have become a finding.
+    outcomes = Count(each for key, each in step.outcomes.items() if key not in after or not after[key].parent_finding)
     complete = is_complete(conclusions.gaps, conclusions.problems)
     ended = replace(
         run,

@@ -170,7 +170,7 @@ def _compared(run: RunRecord, recorded: DetectionRecord, evidence: _Evidence, ag
     )
     if evidence.signals is None or evidence.looks is None:
         return answer
-    signals, looks = signal_lines(again), look_lines(again)
+    signals, looks = signal_lines(again), b"".join(look_lines(again))
     same = page_hash(signals) == recorded.signals_sha256 and page_hash(looks) == recorded.looks_sha256
     if same:
         return replace(answer, outcome=ReplayOutcome.IDENTICAL, reason="")

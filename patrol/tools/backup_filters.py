@@ -1,7 +1,8 @@
 """Which backups and attempts a call asks about: by the guest that a row is about, else by the row's own fields."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from patrol.estate.model import Resource
 from patrol.tools.filters import Test as ResourceTest
@@ -13,9 +14,8 @@ from patrol.tools.view import EstateView
 _SHOWN = 20  # names that an error lists at most
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedRow:
-    """A row and the guest that it is about, None where that is gone, unknown or ambiguous."""
+class OwnedRow(msgspec.Struct, frozen=True, gc=False):
+    """A row of the estate and the guest that it is about, None where that is gone, unknown or ambiguous."""
 
     row: GuestRow
     guest: Resource | None

@@ -1,9 +1,9 @@
 """Backups, the attempts at them, and the jobs of backup servers, each row with the resource that it is about."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+
+import msgspec
 
 from findings.model import Gap, GapReason, Topic
 from patrol.estate.model import Resource
@@ -17,7 +17,6 @@ from signals.evidence import (
     BackupTaskRow,
     BackupTasksOutput,
     PbsBackupRow,
-    PbsJobRow,
     PveBackupRow,
     Time,
 )
@@ -26,13 +25,10 @@ from signals.times import NEVER, parse_time
 _WITHOUT_BACKUPS = frozenset({"local", "docker", "kubernetes"})
 """Types of sources that never list backups: their silence hides none."""
 
-AnyRow = TypeVar("AnyRow", BackupTaskRow, PbsBackupRow, PveBackupRow, PbsJobRow)
-RowT = TypeVar("RowT", bound=GuestRow)
-
 
 @dataclass(frozen=True, slots=True)
 class Backups:
-    """All rows, in their fixed order, with their owners and their times placed."""
+    """All rows, in their fixed order, with their owners. They are as they were collected: see `shown`."""
 
     stored: list[OwnedRow]  # at backup servers, then on the hypervisors' own storages
     tasks: list[OwnedRow]  # newest first
@@ -51,44 +47,39 @@ def _read_backups(view: EstateView) -> Backups:
     owners = BackupOwners(view)
     found: list[Owner] = []
 
-    def owned(rows: Iterable[RowT], placed: Callable[[RowT], RowT]) -> list[OwnedRow]:
-        result = []
-        for row in rows:
-            owner = owners.of(row)
-            found.append(owner)
-            own = placed(row)
-            own.resource_id = owner.guest.id if owner.guest is not None else ""
-            result.append(OwnedRow(own, owner.guest))
-        return result
+    def owned(rows: Sequence[GuestRow]) -> list[OwnedRow]:
+        of_rows = list(owners.of_each(rows))
+        found.extend(of_rows)
+        return [OwnedRow(row, owner.guest) for row, owner in zip(rows, of_rows, strict=True)]
 
-    pbs = owned(estate.pbs_backups, lambda row: placed_times(view, row, "backup_time"))
-    pve = owned(estate.pve_backups, lambda row: placed_times(view, row, "backup_time"))
-    ambiguous = undecided(found)
-    tasks = owned(estate.backup_tasks, lambda row: placed_times(view, row, "start_time", "end_time"))
-    tasks.sort(key=_task_order)
-    return Backups([*pbs, *pve], tasks, _ambiguity_gaps(ambiguous))
+    stored = [*owned(estate.pbs_backups), *owned(estate.pve_backups)]
+    ambiguous = _ambiguity_gaps(undecided(found))
+    tasks = owned(estate.backup_tasks)
+    tasks.sort(key=lambda each: _task_order(view, each))
+    return Backups(stored, tasks, ambiguous)
 
 
-def placed_times(view: EstateView, row: AnyRow, *fields: str) -> AnyRow:
-    """A copy whose times say their offset: a time without one is in the zone of its instance, else in UTC."""
-    zone = view.estate.zones.get(row.instance or "", "")
-    placed = copy(row)
-    for field in fields:
-        value = getattr(row, field)
-        setattr(placed, field, _with_offset(value, zone))
-    return placed
+def shown(view: EstateView, owned: OwnedRow) -> GuestRow:
+    """A copy of the row as it is shown: it names its guest, and its times say their offset."""
+    row = owned.row
+    guest = owned.guest.id if owned.guest is not None else ""
+    if isinstance(row, BackupTaskRow):
+        start, end = placed(view, row.instance, row.start_time), placed(view, row.instance, row.end_time)
+        return msgspec.structs.replace(row, resource_id=guest, start_time=start, end_time=end)
+    return msgspec.structs.replace(row, resource_id=guest, backup_time=placed(view, row.instance, row.backup_time))
 
 
-def _with_offset(value: Time, zone: str) -> Time:
+def placed(view: EstateView, instance: str | None, value: Time) -> Time:
+    """A time with its offset: one that says none is in the zone of its instance, else in UTC."""
     if not isinstance(value, str) or value[-1:] in {"Z", ""} or value[-6:-5] in {"+", "-"}:
         return value
-    at = parse_time(value, zone)
+    at = parse_time(value, view.estate.zones.get(instance or "", ""))
     return value if at is None else at.isoformat()
 
 
-def _task_order(owned: OwnedRow) -> tuple[float, str, str]:
+def _task_order(view: EstateView, owned: OwnedRow) -> tuple[float, str, str]:
     row = owned.row
-    started = parse_time(row.start_time) if isinstance(row, BackupTaskRow) else None
+    started = parse_time(placed(view, row.instance, row.start_time)) if isinstance(row, BackupTaskRow) else None
     # A task without a usable time comes last; its age is unknown.
     age = -(started or NEVER.replace(year=2)).timestamp()
     return age, str(getattr(row, "id", "") or ""), str(row.vmid or "")
@@ -121,12 +112,13 @@ def backups(view: EstateView, call: Call) -> BackupsOutput:
     part = part_of(call, rows)
     page = BackupsOutput(pbs_servers=view.estate.pbs_servers)
     for owned in part.rows:
-        if isinstance(owned.row, PbsBackupRow):
-            page.pbs.append(owned.row)
-        elif isinstance(owned.row, PveBackupRow):
-            page.pve.append(owned.row)
+        row = shown(view, owned)
+        if isinstance(row, PbsBackupRow):
+            page.pbs.append(row)
+        elif isinstance(row, PveBackupRow):
+            page.pve.append(row)
         else:
-            page.recent_tasks.append(owned.row)
+            page.recent_tasks.append(row)
     gaps = [*unseen_sources(view, call), *(known.ambiguous if call.offset == 0 else ())]
     return finished(view, call, page, part, _about(view, call, part.rows), more_gaps=gaps)
 
@@ -143,7 +135,7 @@ def backup_tasks(view: EstateView, call: Call) -> BackupTasksOutput:
         )
     part = part_of(call, rows)
     page = BackupTasksOutput(
-        tasks=[owned.row for owned in part.rows if isinstance(owned.row, BackupTaskRow)],
+        tasks=[row for row in (shown(view, owned) for owned in part.rows) if isinstance(row, BackupTaskRow)],
         total=part.total,
         filtered=part.total if part.total != len(tasks) else None,
     )
@@ -158,8 +150,9 @@ def _has_status(row: GuestRow, status: str) -> bool:
 def _newest_of_each(tasks: Sequence[OwnedRow]) -> list[OwnedRow]:
     newest: dict[Hashable, OwnedRow] = {}
     for owned in tasks:
-        row = owned.row
-        newest.setdefault(row.resource_id or (str(row.vmid), row.instance, getattr(row, "node", None)), owned)
+        row, guest = owned.row, owned.guest
+        whose = (str(row.vmid), row.instance, getattr(row, "node", None)) if guest is None else guest.id
+        newest.setdefault(whose, owned)
     return list(newest.values())
 
 

@@ -7,7 +7,7 @@ of sight, so is what names no place: a guest there may have the same number.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ class _Numbered(NamedTuple):
 
 
 class BackupOwners:
-    """Finds the guest of each row of backups and attempts. Equal claims are worked out once."""
+    """Finds the guest of each row of backups and attempts."""
 
     def __init__(self, view: EstateView) -> None:
         self._view = view
@@ -74,7 +74,6 @@ class BackupOwners:
         for name in self._instances:
             self._places.setdefault(_fold(name), set()).add(name)
         self._labels = (self._nodes.keys() | self._places.keys()) - {""}
-        self._known: dict[tuple[object, ...], Owner] = {}
         types = {source.name: source.type for source in view.estate.sources}
         self._sees_all = not any(
             gap.topic is Topic.INVENTORY and types.get(gap.source, "") not in _WITHOUT_GUESTS for gap in view.whole_gaps
@@ -91,14 +90,21 @@ class BackupOwners:
 
     def of(self, row: GuestRow) -> Owner:
         """The owner of one row. A canonical id that the row carries already decides."""
-        if row.resource_id:
-            named = self._view.names.find(row.resource_id)
-            return Owner(named) if named is not None and named.type in GUESTS else _NOBODY
-        claim = self._claim(row)
-        owner = self._known.get(claim)
-        if owner is None:
-            owner = self._known[claim] = self._decide(row)
-        return owner
+        return next(self.of_each([row]))
+
+    def of_each(self, rows: Iterable[GuestRow]) -> Iterator[Owner]:
+        """The owner of each row of one list. Equal claims are worked out once."""
+        known: dict[tuple[object, ...], Owner] = {}
+        for row in rows:
+            if row.resource_id:
+                named = self._view.names.find(row.resource_id)
+                yield Owner(named) if named is not None and named.type in GUESTS else _NOBODY
+                continue
+            claim = self._claim(row)
+            owner = known.get(claim)
+            if owner is None:
+                owner = known[claim] = self._decide(row)
+            yield owner
 
     @staticmethod
     def _claim(row: GuestRow) -> tuple[object, ...]:

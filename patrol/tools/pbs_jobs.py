@@ -1,8 +1,10 @@
 """Jobs of backup servers, each with the datastore or server that it runs on."""
 
+import msgspec
+
 from findings.model import Topic
 from patrol.estate.model import Resource, ResourceType
-from patrol.tools.backups import placed_times, unseen_sources
+from patrol.tools.backups import placed, unseen_sources
 from patrol.tools.filters import one_resource
 from patrol.tools.model import Call, ErrorCode, ToolError
 from patrol.tools.paging import finished, part_of
@@ -40,9 +42,9 @@ def _chosen_jobs(view: EstateView, call: Call) -> list[PbsJobRow]:
             continue
         if source and (place is None or place.source != source):
             continue
-        own = placed_times(view, row, "last_run", "next_run")
-        own.resource_id = place.id if place is not None else ""
-        found.append(own)
+        place_id = place.id if place is not None else ""
+        last, following = placed(view, row.instance, row.last_run), placed(view, row.instance, row.next_run)
+        found.append(msgspec.structs.replace(row, resource_id=place_id, last_run=last, next_run=following))
     return sorted(found, key=lambda row: (row.instance or "", row.store or "", str(row.id or "")))
 
 

@@ -10,7 +10,7 @@ from patrol.estate.identity import HOSTS
 from patrol.estate.inventory import inventory_row
 from patrol.estate.model import Metric, Resource, ResourceType, Status
 from patrol.tools.answers import GetOutput, ListOutput, ListRow, MatchRow, NetworkRow, SearchOutput, UseRow
-from patrol.tools.backups import all_backups
+from patrol.tools.backups import all_backups, shown
 from patrol.tools.filters import matching, one_resource
 from patrol.tools.health import health
 from patrol.tools.model import BY_RESOURCE, Call, ErrorCode, ResourceFilters, Selector, Tool, ToolError
@@ -147,7 +147,7 @@ def _use(resource: Resource, metric: Metric) -> UseRow | None:
 
 
 def _last_backup(view: EstateView, resource: Resource) -> str | None:
-    rows = (owned.row for owned in all_backups(view).stored if owned.guest is resource)
+    rows = (shown(view, owned) for owned in all_backups(view).stored if owned.guest is resource)
     times = (parse_time(row.backup_time) for row in rows if not isinstance(row, BackupTaskRow))
     newest = max((at for at in times if at is not None), default=None)
     return newest.isoformat() if newest is not None else None

@@ -6,10 +6,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from findings.claims import LONGEST, MOST_RUNS
 from findings.identity import finding_key
 from findings.kinds import KINDS, Kind
 from findings.lifecycle import advance
-from findings.model import Basis, DismissedReason, Finding, FindingState, Look, Severity
+from findings.model import Basis, DismissedReason, Finding, FindingState, Look, ResolveReason, Severity
 from tests.findings.builders import NOW, ORG, Looks, applied, observation
 
 PLACES = [
@@ -18,6 +19,8 @@ PLACES = [
     for host in ("web1", "web2")
     for subject in ("", "/var")
 ]
+hosts = st.frozensets(st.sampled_from(["agent:local:web1", "agent:local:web2"]))
+claims = st.frozensets(st.sampled_from([finding_key(host, kind, subject) for kind, host, subject in PLACES]))
 looks = st.dictionaries(st.sampled_from(PLACES), st.sampled_from(Look))
 seen = st.lists(
     st.builds(
@@ -33,6 +36,16 @@ seen = st.lists(
 )
 
 
+def key_of(observation):
+    return finding_key(observation.resource_id, observation.kind, observation.subject)
+
+
+def contradicted(observation, answers):
+    """Whether a model alone says so, of something that a detector knows and saw clear."""
+    look = answers.get((observation.kind, observation.resource_id, observation.subject))
+    return observation.basis is Basis.MODEL and observation.kind in list(Kind) and look is Look.CLEAR
+
+
 class Lives(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
@@ -41,21 +54,22 @@ class Lives(RuleBasedStateMachine):
         self.runs = 0
         self.clear_in_a_row: dict[str, int] = {}
 
-    @rule(observations=seen, answers=looks, minutes=st.integers(-120, 600))
-    def run(self, observations, answers, minutes):
+    @rule(observations=seen, answers=looks, minutes=st.integers(-120, 600), looked=hosts, gone=claims)
+    def run(self, observations, answers, minutes, looked, gone):
         self.now += timedelta(minutes=minutes)
         self.runs += 1
         run_id, before, examined = f"run-{self.runs}", self.known, Looks(answers)
-        result = advance(before, observations, examined, self.now, run_id=run_id, org_id=ORG)
-        assert result == advance(before, list(observations), examined, self.now, run_id=run_id, org_id=ORG)
+        more = {"run_id": run_id, "org_id": ORG, "model_looked": looked, "resolved_claims": gone}
+        result = advance(before, observations, examined, self.now, **more)
+        assert result == advance(before, list(observations), examined, self.now, **more)
         self.known = applied(before, result)
-        again = advance(self.known, observations, examined, self.now, run_id=run_id, org_id=ORG)
+        again = advance(self.known, observations, examined, self.now, **more)
         assert not again.changes
         assert not again.transitions
-        observed = {finding_key(each.resource_id, each.kind, each.subject) for each in observations}
-        assert set(result.outcomes) == observed
+        assert set(result.outcomes) == {key_of(each) for each in observations}
+        observed = {key_of(each) for each in observations if not contradicted(each, answers)}
         self.count_clear_looks(before, answers, observed)
-        self.check_changes(result, answers)
+        self.check_changes(result, answers, looked, gone)
         self.check_nothing_healthy_stays_open(before, observed)
 
     def count_clear_looks(self, before, answers, observed):
@@ -66,7 +80,7 @@ class Lives(RuleBasedStateMachine):
             elif look is Look.CLEAR:
                 self.clear_in_a_row[key] = self.clear_in_a_row.get(key, 0) + 1
 
-    def check_changes(self, result, answers):
+    def check_changes(self, result, answers, looked, gone):
         told = {transition.finding_id: transition for transition in result.transitions}
         assert len(told) == len(result.transitions)
         for before, after in result.changes:
@@ -80,6 +94,15 @@ class Lives(RuleBasedStateMachine):
             if before.state is not after.state or before.severity is not after.severity:
                 assert told[after.id].new_state is after.state
             if before.is_open and not after.is_open:
+                if after.resolve_reason is ResolveReason.EXPIRED_CLAIM:
+                    runs = before.unconfirmed_runs + (before.resource_id in looked)
+                    assert before.is_unconfirmed
+                    assert runs >= MOST_RUNS or self.now - before.last_seen_at >= LONGEST
+                    continue
+                if after.kind not in list(Kind):
+                    assert before.basis is Basis.MODEL
+                    assert after.key in gone
+                    continue
                 look = answers.get((after.kind, after.resource_id, after.subject))
                 assert look is Look.CLEAR, "closed without having been seen clear"
                 assert self.clear_in_a_row[after.key] >= KINDS[after.kind].clears_after
@@ -117,6 +140,9 @@ class Lives(RuleBasedStateMachine):
             resolved = finding.state is FindingState.RESOLVED
             assert (finding.resolved_at is not None) is resolved
             assert (finding.resolve_reason is not None) is resolved
+            if finding.is_open and finding.is_unconfirmed:
+                assert finding.severity.rank <= Severity.WARNING.rank
+                assert finding.unconfirmed_runs < MOST_RUNS
 
 
 TestLives = Lives.TestCase

@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from findings.claims import CLAIM_PREFIX
 from findings.kinds import Kind
+from findings.weighing import CLAIM_PREFIX
 
 _LONGEST_SLUG = 60
 _WORD = re.compile(r"[a-z0-9]+")
