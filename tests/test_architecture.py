@@ -14,7 +14,8 @@ from tests.architecture import Module, graph, imports_of, map_text, modules, rea
 LAYERS = (
     {"settings", "clock", "database"},
     {"estate"},
-    {"history"},
+    {"history", "triggers"},
+    {"work"},
     {"tools", "agent"},
     {"run", "investigate", "actions", "operators"},
     {"schedule", "api", "mcp"},
@@ -34,6 +35,7 @@ THIRD_PARTY = {
 ON_DEMAND = {
     *("patrol.__main__", "patrol.cli.app", "patrol.cli.detect"),
     *("patrol.database.schema", "patrol.database.inserts"),
+    *("patrol.agent.wire.opening", "patrol.agent.price"),
 }
 """Modules that load others when they are needed, each with its reason in its text."""
 
@@ -182,6 +184,25 @@ def loaded_by(statement: str) -> set[str]:
 
 
 HEAVY = {"sqlmodel", "sqlalchemy", "alembic", "pydantic_settings", "asyncio"}
+
+
+MODEL_LIBRARIES = {"pydantic_ai", "openai", "anthropic", "google", "genai_prices", "httpx2", "tenacity"}
+
+
+def test_only_the_wire_knows_the_libraries_of_models() -> None:
+    wrong = [
+        f"{name} imports {imported}"
+        for name, module in modules().items()
+        if not name.startswith("patrol.agent.wire.")
+        for imported, _ in imports_of(module)
+        if imported.partition(".")[0] in MODEL_LIBRARIES
+    ]
+    assert wrong == []
+
+
+def test_a_run_without_a_model_loads_no_library_of_one() -> None:
+    loaded = loaded_by("import patrol.run, patrol.agent.wire.opening, patrol.cli.doctor")
+    assert loaded & MODEL_LIBRARIES == set()
 
 
 def test_the_version_is_told_without_any_library() -> None:

@@ -136,11 +136,16 @@ class ModelSection(Section):
         examples=[32768],
         description="Tokens that the model can read at once. Unset: what is known of it.",
     )
+    streaming: bool = Field(
+        default=True,
+        description="Let the model send its answer piece by piece. false: for servers that cannot.",
+    )
     request_timeout: Duration = Field(
-        2 * MINUTE,
+        5 * MINUTE,
         ge=5 * SECOND,
         le=30 * MINUTE,
-        description="Longest wait for one answer.",
+        description="Longest silence of the provider: until the first piece of an answer, and between two pieces. "
+        "Without streaming, the longest wait for the whole answer.",
     )
     phase_timeout: Duration = Field(
         15 * MINUTE,

@@ -349,8 +349,10 @@ async def _say(writer: asyncio.StreamWriter, ask: Ask, say: Say, breaking: Break
     if breaking is not None:
         if breaking.at is Point.HALF_CHUNK:
             following = (*pieces, *tail)[len(sent)]
-            following = _chunk(following) if ask.stream else following
-            writer.write(following[: len(following) // 2])
+            half = following[: len(following) // 2]
+            if ask.stream:  # a proper chunk of half a piece where the transfer ends well, else a chunk's first half
+                half = _chunk(half) if breaking.how is How.FINISH else _chunk(following)[: len(following) // 2]
+            writer.write(half)
         return await _break(writer, breaking.how, chunked=ask.stream)
     if ask.stream:
         writer.write(b"0\r\n\r\n")
