@@ -1,7 +1,7 @@
 """`patrol findings`: what is wrong, as earlier runs and operators left it."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,9 +9,10 @@ import msgspec
 import typer
 from rich.console import Console
 
+from findings.claims import LONGEST, MOST_RUNS
 from findings.grouping import Explained, under_their_parents
 from findings.loop import LoopState, last_fix, loop_state
-from findings.model import Finding, FindingState, Severity, Transition
+from findings.model import Basis, Finding, FindingState, Severity, Transition
 from findings.silence import Quiet
 from findings.silence_store import SilenceStore
 from findings.store import FindingStore
@@ -22,12 +23,14 @@ from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.explain import print_explanation
 from patrol.cli.finding_verbs import register_verbs
 from patrol.cli.issues import issues_of, of_finding, print_facts, print_issues, unit_of
+from patrol.cli.model_work import print_words, words_of, words_view
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
 from patrol.cli.quiet import finding_view, quiet_of, quiet_text, said_text
 from patrol.cli.records import ORG, records
 from patrol.operators.ids import AmbiguousIdError, UnknownIdError, find_finding
 from patrol.run.explanation import explain
+from patrol.run.model_work.store import ModelWorkStore
 
 findings = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -97,15 +100,18 @@ def show_finding(
             changes = store.transitions(finding.id)
             silences = SilenceStore(connection, ORG).list_silences(not_over_at=now)
         explanation = explain(database, finding, now, unit=unit_of(finding), org_id=ORG)
+        words = words_of(ModelWorkStore(database, ORG), finding)
     if as_json:
         view = finding_view(finding, silences, now) | {"previous_resolved_fix_summary": last_fix(changes)}
         told = msgspec.to_builtins(explanation)
-        write_json({"finding": view, "transitions": msgspec.to_builtins(changes), "explanation": told})
+        document = {"finding": view, "transitions": msgspec.to_builtins(changes), "explanation": told}
+        write_json(document | {"model": words_view(words)})
     else:
         why = quiet_of(finding, silences, now)
         output = console()
         _print_one(output, finding, changes, why, loop_state(finding, why, now))
         print_explanation(output, finding, explanation)
+        print_words(output, words)
 
 
 def _the_one(store: FindingStore, text: str) -> Finding:
@@ -161,7 +167,7 @@ def _print_one(
             ("Value", issue.value),
             ("Limit", issue.limit),
             ("Limit from", finding.limit_source or "-"),
-            ("Held by", finding.basis),
+            ("Held by", _held_by(finding)),
             ("Summary", finding.summary),
             ("Evidence", finding.evidence or "-"),
             ("First seen", instant(finding.first_seen_at)),
@@ -182,6 +188,18 @@ def _print_one(
             cell(said_text(change)),
         )
     output.print(rows)
+
+
+def _held_by(finding: Finding) -> str:
+    if finding.basis is not Basis.MODEL:
+        return str(finding.basis)
+    if finding.is_unconfirmed:
+        hours = LONGEST / timedelta(hours=1)
+        return (
+            f"a model alone, unconfirmed: it closes after {MOST_RUNS} runs or {hours:g} h in which nothing confirms it"
+        )
+    by = "an operator" if finding.confirmed_at is None else f"a second run, {instant(finding.confirmed_at)}"
+    return f"a model, confirmed by {by}"
 
 
 def _acknowledged(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from findings.model import Look
 from patrol.cli.display import cell
 from patrol.cli.gaps import print_gaps
 from patrol.cli.issues import issues_of, print_facts, print_issues, storm_text
-from patrol.run.record_model import ModelState
+from patrol.cli.model_work import cost_text, model_text
 from patrol.run.request import RunReport
 
 _STATUS_STYLES = {"healthy": "bold green", "critical": "bold red", "issues_found": "bold yellow"}
@@ -31,7 +31,8 @@ def print_report(output: Console, report: RunReport, investigations: str) -> Non
         output,
         [
             ("Looked at", looked_at(report.resources, report.looks)),
-            ("Model", model_text(report.run.model_state)),
+            ("Model", model_text(report.run)),
+            *(("Cost", text) for text in (cost_text(report.run),) if text != "-"),
             ("Investigations", investigations),
             ("Limits from", report.run.alert_settings_source or "built in"),
             ("Run", report.run.id),
@@ -49,18 +50,3 @@ def looked_at(resources: Mapping[str, int], looks: Mapping[Look, int]) -> str:
     things = ", ".join(f"{count} {kind}" for kind, count in sorted(resources.items()) if count) or "nothing"
     answers = ", ".join(f"{looks.get(look, 0)} {look}" for look in Look)
     return f"{things}; {sum(looks.values())} conditions: {answers}"
-
-
-_MODEL_TEXTS = {
-    ModelState.NONE: "none (the checks run alone)",
-    ModelState.USED: "used",
-    ModelState.FAILED: "failed; the checks are not touched by that",
-    ModelState.SKIPPED_BUDGET: "skipped: the budget is used up",
-    ModelState.SKIPPED_UNCHANGED: "skipped: nothing changed since it last looked",
-    ModelState.SKIPPED_AFTER_CRASH: "skipped: the run before crashed",
-}
-
-
-def model_text(state: ModelState) -> str:
-    """What part the model had."""
-    return _MODEL_TEXTS[state]

@@ -14,7 +14,12 @@ from signals.model import Problem, Signal
 
 
 class RunView(msgspec.Struct, kw_only=True):
-    """One run as others see it. Counts are null while it has not ended; instants are UTC."""
+    """One run as others see it. Counts are null while it has not ended; instants are UTC.
+
+    `model` is what part the model had, `model_name` which one it is; `model_cause` and `model_said` tell why it did not
+    do all of it. `ai_analysis`: its own words; `status_text` is Patrol's. `cost_assumed`: some of `cost_usd` is charged
+    at an assumed price, for nobody knows the real one.
+    """
 
     id: str
     type: RunType
@@ -34,6 +39,17 @@ class RunView(msgspec.Struct, kw_only=True):
     scope: tuple[str, ...]
     alert_settings: str
     error: str
+    model_name: str
+    model_cause: str
+    model_said: str
+    ai_analysis: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    cost_assumed: bool
+    uncertain: int
+    rejected_findings: int
+    triage_flags: int | None
 
 
 class RunDocument(msgspec.Struct, kw_only=True):
@@ -69,7 +85,7 @@ def run_view(run: RunRecord, *, status_text: str = "", investigations: str = "")
         type=run.type,
         trigger=run.trigger_reason,
         status=run.status,
-        status_text=status_text,
+        status_text=status_text or run.status_text,
         complete=run.complete,
         model=run.model_state,
         investigations=investigations,
@@ -83,6 +99,17 @@ def run_view(run: RunRecord, *, status_text: str = "", investigations: str = "")
         scope=run.scope,
         alert_settings=run.alert_settings_source,
         error=run.error_summary,
+        model_name=run.model,
+        model_cause=run.model_cause,
+        model_said=run.model_said,
+        ai_analysis=run.analysis,
+        input_tokens=run.input_tokens,
+        output_tokens=run.output_tokens,
+        cost_usd=run.cost_usd,
+        cost_assumed=run.cost_assumed,
+        uncertain=run.uncertain,
+        rejected_findings=run.rejected_findings,
+        triage_flags=run.triage_flags,
     )
 
 

@@ -13,10 +13,12 @@ from patrol.cli.display import cell, console, instant, table
 from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.gaps import print_gaps
 from patrol.cli.issues import print_facts, storm_text
+from patrol.cli.model_work import RunWork, cost_text, model_text, print_work, short_cost, work_of, work_view
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
 from patrol.cli.records import ORG, records
 from patrol.cli.run_document import run_view
+from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.record_model import RunRecord, ToolCallRecord
 from patrol.run.store import RunStore
 
@@ -59,18 +61,20 @@ def show_run(
         store = RunStore(database, ORG)
         run = the_run(store, run_id)
         calls = store.tool_calls(run.id) if tool_calls else []
+        work = work_of(ModelWorkStore(database, ORG), run.id)
     if as_json:
         document = {
             "run": msgspec.to_builtins(run_view(run)),
             "gaps": msgspec.to_builtins(run.gaps),
             "checks_off": list(run.checks_off),
             "storms": msgspec.to_builtins(run.storms),
+            **work_view(work),
         }
         if tool_calls:
             document["tool_calls"] = msgspec.to_builtins(calls)
         write_json(document)
     else:
-        _print_one(console(), run, calls)
+        _print_one(console(), run, calls, work)
 
 
 _LOOKED_THROUGH = 10_000
@@ -94,7 +98,7 @@ def _print_list(output: Console, found: Sequence[RunRecord]) -> None:
         output.print("No runs.")
         return
     made = table(
-        ("Started", "Status", "Complete", "Checked", "New", "Known", "Back", "Resolved", "Gaps", "Model", "Id")
+        ("Started", "Status", "Complete", "Checked", "New", "Known", "Back", "Resolved", "Gaps", "Model", "Cost", "Id")
     )
     for run in found:
         counts = (
@@ -110,13 +114,14 @@ def _print_list(output: Console, found: Sequence[RunRecord]) -> None:
             "yes" if run.complete else "no",
             *("-" if count is None else str(count) for count in counts),
             str(len(run.gaps)),
-            run.model_state,
+            cell(f"{run.model_state}: {run.model_cause}" if run.model_cause else run.model_state),
+            short_cost(run),
             cell(run.id),
         )
     output.print(made)
 
 
-def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord]) -> None:
+def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord], work: RunWork) -> None:
     print_facts(
         output,
         (
@@ -124,7 +129,11 @@ def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord])
             ("Status", run.status),
             ("Complete", "yes" if run.complete else "no, something was lost from sight"),
             ("Trigger", run.trigger_reason),
-            ("Model", run.model_state),
+            ("Result", run.status_text or "-"),
+            ("Model", model_text(run)),
+            ("Cost", cost_text(run)),
+            ("Uncertain", f"{run.uncertain} findings of which nobody could say whether they are still there"),
+            ("Refused", f"{run.rejected_findings} reports of the model"),
             ("Started", instant(run.started_at)),
             ("Ended", instant(run.completed_at)),
             ("Limits from", run.alert_settings_source or "built in"),
@@ -137,6 +146,7 @@ def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord])
     print_gaps(output, run.gaps)
     for why in run.checks_off:
         output.print(cell(f"Check off: {why}"))
+    print_work(output, run, work)
     if calls:
         output.print()
         made = table(("Tool", "Input", "By", "Answer"), cut=("Tool", "By"))
