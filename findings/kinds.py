@@ -37,6 +37,7 @@ class Kind(StrEnum):
     UNIT_FAILED = "unit_failed"  # a systemd unit is in the state failed
     NODE_OFFLINE = "node_offline"  # a host is not there although it should be, its peers say so
     SOURCE_BLIND = "source_blind"  # Patrol itself lost sight of a source
+    MODEL_UNAVAILABLE = "model_unavailable"  # Patrol's own model does not work: the checks run alone
 
 
 class Nature(StrEnum):
@@ -203,6 +204,12 @@ _RECORDS = (
         category=Category.RELIABILITY,
         title="Patrol cannot see a source",
         clears_when="the next complete read of the source",
+    ),
+    KindRecord(
+        kind=Kind.MODEL_UNAVAILABLE,
+        category=Category.RELIABILITY,
+        title="Model does not work",
+        clears_when="the next run whose model works; or taking the model out of the configuration",
     ),
 )
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from findings.kinds import KINDS, Kind
 from findings.model import Finding, FindingState, Look
+from findings.silence import PATROLS_OWN
 from findings.store import FindingStore
 from patrol.database import open_database
 from patrol.estate.collect import merge_estates
@@ -299,7 +300,7 @@ def test_the_catalogue_holds_every_kind_that_a_detector_can_state() -> None:
         for fault, cluster, seed in itertools.product(faults, CLUSTERS, range(40)):
             made = THINGS[thing](Random(seed), Place(cluster, 1))
             struck.update(condition.kind for condition in fault.strike(made, Random(seed)))
-    assert struck == set(Kind) - {Kind.SOURCE_BLIND}
+    assert struck == set(Kind) - PATROLS_OWN
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from findings.kinds import Kind
 from findings.model import Topic
+from findings.silence import PATROLS_OWN
 from signals.coverage import BLINDED_BY, Coverage
 from signals.detector import EvidencePage, Sweep
 from signals.evidence import Page, Pagination, PoolsOutput
@@ -70,4 +71,4 @@ def test_any_page_left_out_leaves_the_sweep_incomplete(total: int, limit: int, d
 def test_every_topic_says_what_it_blinds() -> None:
     assert set(BLINDED_BY) == set(Topic)
     never_blinded = set(Kind) - {kind for kinds in BLINDED_BY.values() for kind in kinds}
-    assert never_blinded == {Kind.SOURCE_BLIND}
+    assert never_blinded == PATROLS_OWN
