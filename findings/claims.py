@@ -64,6 +64,14 @@ def is_contradicted(observation: Observation, examined: Examination) -> bool:
     return examined.look(observation.kind, observation.resource_id, observation.subject) is Look.CLEAR
 
 
+def what_ends_it(finding: Finding) -> str:
+    """What would close a claim that no detector knows, for people."""
+    shown = "a model that shows, by what its tools read, that it is gone; or an operator"
+    if not finding.is_unconfirmed:
+        return shown
+    return f"{MOST_RUNS} runs or {LONGEST / timedelta(hours=1):g} h without a confirmation; {shown}"
+
+
 class Standing(NamedTuple):
     """Why a claim ends (None: it stays), and how many runs did not confirm it."""
 

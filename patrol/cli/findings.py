@@ -1,7 +1,7 @@
 """`patrol findings`: what is wrong, as earlier runs and operators left it."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,7 +9,6 @@ import msgspec
 import typer
 from rich.console import Console
 
-from findings.claims import LONGEST, MOST_RUNS
 from findings.grouping import Explained, under_their_parents
 from findings.loop import LoopState, last_fix, loop_state
 from findings.model import Basis, Finding, FindingState, Severity, Transition
@@ -194,10 +193,7 @@ def _held_by(finding: Finding) -> str:
     if finding.basis is not Basis.MODEL:
         return str(finding.basis)
     if finding.is_unconfirmed:
-        hours = LONGEST / timedelta(hours=1)
-        return (
-            f"a model alone, unconfirmed: it closes after {MOST_RUNS} runs or {hours:g} h in which nothing confirms it"
-        )
+        return "a model alone, unconfirmed"
     by = "an operator" if finding.confirmed_at is None else f"a second run, {instant(finding.confirmed_at)}"
     return f"a model, confirmed by {by}"
 

@@ -63,11 +63,12 @@ def of_signal(signal: Signal) -> Issue:
 def of_finding(finding: Finding, *, explained: bool = False) -> Issue:
     """A finding as a line. `explained`: it stands under the finding above it."""
     unit = unit_of(finding)
+    title = f"{finding.title} (unconfirmed)" if finding.is_unconfirmed else finding.title
     return Issue(
         id=finding.id,
         severity=finding.severity,
         resource=finding.resource_name,
-        title=f"\N{BOX DRAWINGS LIGHT UP AND RIGHT} {finding.title}" if explained else finding.title,
+        title=f"\N{BOX DRAWINGS LIGHT UP AND RIGHT} {title}" if explained else title,
         value=number(finding.value, unit),
         limit=number(finding.limit, unit),
         limit_source=finding.limit_source,

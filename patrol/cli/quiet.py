@@ -43,9 +43,13 @@ def said_text(change: Transition) -> str:
 
 
 def finding_view(finding: Finding, silences: Iterable[Silence], now: datetime) -> dict[str, Any]:
-    """A finding for JSON: its fields, `loop_state`, and `quiet` with reason, until, by, note, silence_id, or null."""
+    """A finding for JSON: its fields, `loop_state`, `unconfirmed`, and `quiet`.
+
+    `quiet`: reason, until, by, note and silence_id, or null.
+    """
     why = quiet_of(finding, silences, now)
     document: dict[str, Any] = msgspec.to_builtins(finding)
     document["loop_state"] = str(loop_state(finding, why, now))
+    document["unconfirmed"] = finding.is_unconfirmed
     document["quiet"] = msgspec.to_builtins(why._asdict()) if why is not None else None
     return document

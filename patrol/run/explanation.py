@@ -10,8 +10,9 @@ from enum import StrEnum
 import msgspec
 from sqlalchemy import Connection, select
 
+from findings.claims import what_ends_it
 from findings.kinds import KINDS, Kind
-from findings.model import DEFAULT_ORG, Finding
+from findings.model import DEFAULT_ORG, Basis, Finding
 from patrol.database import Database
 from patrol.history.model import HOUR, Measure, SeriesKey
 from patrol.history.view import History
@@ -106,6 +107,8 @@ def explain(
 
 def _clears_when(finding: Finding, limit: LimitToday | None, unit: str) -> str:
     kind = _kind(finding)
+    if kind is None and finding.basis is Basis.MODEL:
+        return what_ends_it(finding)
     if kind is None:
         return "no check of this version knows this kind: an operator resolves it"
     mark = f"{limit.clear:g}{unit}" if limit is not None else "the clear mark of its limit"

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from findings.claims import LONGEST, MOST_RUNS, VerdictRefusal, verdict_refusal, verdict_stands
+from findings.claims import LONGEST, MOST_RUNS, VerdictRefusal, verdict_refusal, verdict_stands, what_ends_it
 from findings.kinds import KINDS, Kind
 from findings.lifecycle import Outcome, advance
 from findings.model import Basis, Finding, FindingState, Look, ResolveReason, Severity, TransitionReason, Verdict
@@ -260,3 +260,8 @@ def test_where_none_knows_the_kind_evidence_decides(look):
     assert verdict_refusal(held, Verdict.RESOLVED, look, has_evidence=True) is VerdictRefusal.NOT_ITS_OWN
     for verdict in (Verdict.PRESENT, Verdict.UNCERTAIN):
         assert verdict_stands(claim(), verdict, look, has_evidence=False)
+
+
+def test_people_are_told_what_ends_it():
+    assert what_ends_it(claim()).startswith("3 runs or 72 h without a confirmation; a model that shows")
+    assert what_ends_it(claim(confirmed_at=NOW)).startswith("a model that shows")
