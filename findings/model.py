@@ -331,14 +331,14 @@ class Finding:
     remind_at: datetime | None = None
     remind_count: int = 0
     user_note: str = ""
+    confirmed_at: datetime | None = None
+    unconfirmed_runs: int = 0
 
     @property
     def is_open(self) -> bool:
         """Whether the issue is there, silenced or not."""
         return self.state is FindingState.OPEN
 
-    confirmed_at: datetime | None = None
-    unconfirmed_runs: int = 0
     @property
     def is_serious(self) -> bool:
         """Whether it is a warning or worse: what counts against a healthy estate, and may be escalated."""
@@ -350,16 +350,15 @@ class Finding:
         return self.dismissed_reason is not None
 
     @property
-    def damage_acknowledged(self) -> bool:
-        """Whether an operator knows of all that is wrong, which is damage that can only be counted.
-
-        Such counters never go back, so without this a disk with one old error would be news for ever. A disk that
-        itself says FAILED stays news.
-    @property
     def is_unconfirmed(self) -> bool:
         """Whether one run of a model alone says so: no detector, no second run, no operator who acknowledged it."""
         return self.basis is Basis.MODEL and self.confirmed_at is None and self.acknowledged_at is None
 
+    @property
+    def damage_acknowledged(self) -> bool:
+        """Whether an operator knows of all that is wrong, which is damage that can only be counted.
+
+        Such counters never go back: one old error would be news for ever. A disk that itself says FAILED stays news.
         """
         return bool(self.acknowledged_facts) and not self.facts.get(VERDICT_FAILED)
 
