@@ -24,13 +24,13 @@ Look for:
 - silent failures: jobs that no longer run, copies nobody tests, redundancy that is gone, counters that stand still;
 - what is missing from the lists although it should be there.
 Start from the flags, ask the tools for what is behind them, then look where nothing is flagged. Ask for what you \
-need, with filters, not for everything; never repeat a call. What a tool could not read is unknown, which is neither good \
-nor bad: say so."""
+need, with filters, not for everything; never repeat a call. What a tool could not read is unknown, which is \
+neither good nor bad: say so."""
 
 _REPORT = """\
 Report with patrol_report_finding, after patrol_get_findings has shown you what is known:
 - one finding for one chain of causes, on the resource whose users notice it; the rest of the chain goes into its text;
-- only critical (fails now, or data is at risk) and warning (someone has to act in days): lesser notes go into the summary;
+- only critical (fails now, or data is at risk) and warning (act within days): lesser notes go into the summary;
 - evidence quoted from the results of your own calls, with their call ids; numbers with their units;
 - not that something is stopped, offline or above its plain limit: alerts tell that;
 - not what an operator dismissed or suppressed, unless it has become clearly worse;

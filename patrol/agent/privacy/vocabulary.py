@@ -43,7 +43,7 @@ resources root rootdir running sas sata scrub security serial server servers ser
 standby state status stopped storage storages sync system target task tasks tcp template test timeout timer true type
 udp unavail unhealthy unit units unknown update usage user users utc ve verify version vm vms volume volumes vzdump
 warning warnings xfs zfs zfspool
-h min ms s gb gib kb kib mb mib tb tib utc z
+c h min ms s gb gib kb kib mb mib tb tib utc z
 """
 
 
