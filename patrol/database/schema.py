@@ -28,6 +28,8 @@ TABLE_MODULES = (
     "patrol.run.model_work.tables",
     "patrol.estate.memory.tables",
     "patrol.history.tables",
+    "patrol.work.tables",
+    "patrol.schedule.tables",
 )
 """Every module with tables. Looked up when a schema is made: those of `patrol` import this package themselves."""
 

@@ -1,0 +1,1 @@
+"""Why a run should happen: reasons, what a run would be about, and which trigger is next. Pure."""

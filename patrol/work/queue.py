@@ -1,0 +1,208 @@
+"""The queue of runs in the table of work: `patrol.triggers.queue` decides, this reads and writes.
+
+Whoever claims a run carries it out somewhere else: the queue goes on taking triggers meanwhile.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+import msgspec
+from sqlalchemy import Connection
+
+from patrol.triggers.model import EVENT_REASONS, Trigger, TriggerScope
+from patrol.triggers.pacing import LIMITS, Limits, Past, PastRun
+from patrol.triggers.queue import (
+    Decision,
+    Gates,
+    Merged,
+    Pending,
+    QueueStatus,
+    Rejected,
+    Rejection,
+    UnderWay,
+    next_due,
+    offer,
+    status,
+)
+from patrol.work.model import Work, WorkKind, WorkReason, WorkState
+from patrol.work.store import LEASE, WorkStore
+
+REMEMBERED = timedelta(minutes=10)
+"""How far back runs and events count: longer than any gap and any window of `Limits`."""
+COUNTED_TOGETHER = timedelta(hours=1)
+"""Triggers about the same that are refused for the same reason are one row for this long, and counted in it."""
+
+Ids = Callable[[], str]
+_REJECTIONS = frozenset(map(str, Rejection))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What became of an offered trigger. `work`: the piece that serves it; the record of the refusal for a refused."""
+
+    decision: Decision
+    work: Work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A run to carry out now, under `work.run_id`; then `finish`, `fail` or `put_back` the work."""
+
+    work: Work
+    trigger: Trigger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NothingDue:
+    """No run may begin now. `ask_at`: when one may; None until something changes."""
+
+    ask_at: datetime | None = None
+
+
+Claimed: TypeAlias = Claim | NothingDue
+
+
+class RunQueue:
+    """The runs of one organisation that wait, on a connection whose transaction the caller owns."""
+
+    def __init__(self, connection: Connection, org_id: str, *, limits: Limits = LIMITS) -> None:
+        self._work = WorkStore(connection, org_id)
+        self._org_id = org_id
+        self._limits = limits
+
+    def offer(self, trigger: Trigger, now: datetime, gates: Gates, ids: Ids) -> Offered:
+        """Takes a trigger in, or says why not; either is written down.
+
+        An accepted one has its run id from here on, and under that id there will be a record, whatever comes.
+        """
+        waiting, running = self._read(WorkState.WAITING), self._read(WorkState.RUNNING)
+        self._drop_unreadable(waiting, now)
+        pending = _pending(waiting)
+        decision = offer(trigger, pending, _pending(running), now, gates, self._limits)
+        if isinstance(decision, Rejected):
+            return Offered(decision=decision, work=self._record_refusal(trigger, decision.reason, now, ids))
+        by_id = {work.id: work for work, _ in (*waiting, *running)}
+        if isinstance(decision, UnderWay):
+            return Offered(decision=decision, work=by_id[decision.id])
+        if isinstance(decision, Merged):
+            revised = self._work.revise(
+                by_id[decision.into], now, payload=encode(decision.trigger), priority=decision.trigger.priority
+            )
+            # None only where another transaction claimed it in between, which the database does not let happen
+            return Offered(decision=decision, work=revised or by_id[decision.into])
+        if decision.evicted is not None:
+            by = f"for {trigger.reason}, which was more urgent"
+            self._work.drop(by_id[decision.evicted.id], now, WorkReason.EVICTED, by)
+        added = self._new(trigger, now, ids)
+        self._work.add(added)
+        return Offered(decision=decision, work=added)
+
+    def claim(self, owner: str, now: datetime, gates: Gates, *, lease: timedelta = LEASE) -> Claimed:
+        """The run that is next, claimed; or when to ask again."""
+        waiting = self._read(WorkState.WAITING)
+        self._drop_unreadable(waiting, now)
+        chosen = next_due(_pending(waiting), self._past(now), now, gates, self._limits)
+        if chosen.due is None:
+            return NothingDue(ask_at=chosen.ask_at)
+        work = next(work for work, _ in waiting if work.id == chosen.due.id)
+        claimed = self._work.claim_this(work, owner, now, lease=lease)
+        return Claim(work=claimed, trigger=chosen.due.trigger) if claimed is not None else NothingDue(ask_at=now)
+
+    def status(self, now: datetime, gates: Gates) -> QueueStatus:
+        """How the queue stands. Changes nothing."""
+        return status(_pending(self._read(WorkState.WAITING)), self._past(now), now, gates, self._limits)
+
+    def cancel(self, run_id: str, now: datetime, detail: str = "") -> Work | None:
+        """Takes a run back that has not begun; None where there is none such."""
+        work = self._work.find_run(run_id)
+        return self._work.drop(work, now, WorkReason.CANCELLED, detail) if work is not None else None
+
+    def _new(self, trigger: Trigger, now: datetime, ids: Ids) -> Work:
+        return Work(
+            org_id=self._org_id,
+            id=ids(),
+            kind=WorkKind.RUN,
+            key=_key(trigger),
+            priority=trigger.priority,
+            payload=encode(trigger),
+            run_id=ids(),
+            enqueued_at=now,
+        )
+
+    def _record_refusal(self, trigger: Trigger, reason: Rejection, now: datetime, ids: Ids) -> Work:
+        """A refused round is a run that did not happen, and its record has to say so; a refused event is counted."""
+        known = self._work.find_ended(WorkKind.RUN, _key(trigger), reason, since=now - COUNTED_TOGETHER)
+        if known is not None:
+            self._work.count_again(known, now)
+            return known
+        work = replace(
+            self._new(trigger, now, ids),
+            state=WorkState.DROPPED,
+            reason=WorkReason(reason),
+            ended_at=now,
+            record_owed=trigger.is_round,
+        )
+        work = work if trigger.is_round else replace(work, run_id="")
+        self._work.add(work)
+        return work
+
+    def _read(self, state: WorkState) -> list[tuple[Work, Trigger | None]]:
+        return [(work, decode(work.payload)) for work in self._work.list_work(WorkKind.RUN, (state,))]
+
+    def _drop_unreadable(self, waiting: Sequence[tuple[Work, Trigger | None]], now: datetime) -> None:
+        for work, trigger in waiting:
+            if trigger is None:
+                self._work.drop(work, now, WorkReason.UNREADABLE)
+
+    def _past(self, now: datetime) -> Past:
+        ended = (WorkState.DONE, WorkState.FAILED, WorkState.DROPPED)
+        recent = self._work.list_work(WorkKind.RUN, ended, ended_after=now - REMEMBERED)
+        return _past_of([*self._work.list_work(WorkKind.RUN), *recent])
+
+
+def encode(trigger: Trigger) -> str:
+    """A trigger as the payload of its work."""
+    return msgspec.json.encode(trigger).decode()
+
+
+def decode(payload: str) -> Trigger | None:
+    """The trigger of a payload; None for one that this version cannot read."""
+    try:
+        return msgspec.json.decode(payload, type=Trigger)
+    except msgspec.DecodeError:  # one unreadable row must not stop all others
+        return None
+
+
+def _pending(read: Sequence[tuple[Work, Trigger | None]]) -> list[Pending]:
+    return [
+        Pending(id=work.id, trigger=trigger, enqueued_at=work.enqueued_at, not_before=work.not_before)
+        for work, trigger in read
+        if trigger is not None
+    ]
+
+
+def _past_of(works: Sequence[Work]) -> Past:
+    """Runs that were begun, and when events came that were let in. Nothing is known of one that cannot be read."""
+    runs: list[PastRun] = []
+    events: list[datetime] = []
+    for work in works:
+        trigger = decode(work.payload)
+        if work.started_at is not None:
+            scope = trigger.scope if trigger is not None else TriggerScope()
+            runs.append(PastRun(scope=scope, started_at=work.started_at, ended_at=work.ended_at))
+        if trigger is not None and work.reason not in _REJECTIONS:
+            events.extend(each.at for each in trigger.occasions if each.reason in EVENT_REASONS)
+    return Past(runs=runs, events=events)
+
+
+def _key(trigger: Trigger) -> str:
+    """The same for triggers about the same: scope, and what it is that happened."""
+    about = (
+        trigger.scope.resource_ids,
+        trigger.scope.resource_types,
+        sorted(each.subject for each in trigger.occasions),
+    )
+    return hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:32]
