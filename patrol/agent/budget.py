@@ -70,6 +70,15 @@ class Limits:
     month: Cap = Cap(tokens=MONTH_TOKENS)
 
 
+def limits_text(limits: Limits) -> str:
+    """What may be spent, as it is in force, in one line."""
+    told = ((limits.run, "in a run"), (limits.day, "a day"), (limits.month, "a month"))
+    return "at most " + ", ".join(
+        f"{_amount(cap.tokens, Unit.TOKENS)}{'' if cap.usd is None else f' and {_amount(cap.usd, Unit.USD)}'} {when}"
+        for cap, when in told
+    )
+
+
 def limits_of(settings: BudgetSection) -> Limits:
     """The limits that the settings mean: a limit of tokens that is not set is the built-in one."""
     return Limits(

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from findings.model import Gap, Sight, Topic
+from patrol.agent.budget import NOTHING, budget_refusal, limits_of, limits_text
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console
@@ -25,6 +26,7 @@ from patrol.cli.sources import configured_sources
 from patrol.database import StorageError, open_database, owner_refusal
 from patrol.database.place import file_of, parse_url, shown
 from patrol.run.collect import collect
+from patrol.run.model_work.totals import NOTHING_USED, Used, used
 from patrol.settings.load import LoadedSettings
 from signals.alert_settings import AlertSettingsError, load_alert_settings
 
@@ -73,6 +75,8 @@ def doctor(config_file: ConfigOption = None, as_json: JsonOption = False) -> Non
     """Tries settings, limits, database and sources. Nothing is filed; no database is made."""
     loaded = load(config_file)
     checks = [_settings(loaded), _alerts(loaded), _database(loaded), _model(loaded), _investigations(loaded)]
+    if loaded.settings.model.name:
+        checks.insert(-1, _budget(loaded))
     sources, gaps = _sources(loaded)
     diagnosis = Diagnosis(checks=checks, sources=sources, gaps=gaps)
     if as_json:
@@ -134,6 +138,34 @@ def _model(loaded: LoadedSettings) -> Check:
         return Check(name="model", health=Health.OK, detail="none: the checks run alone")
     # What is configured and not used must be said, not passed over.
     return Check(name="model", health=Health.OK, detail=f"{name} is configured, but this version uses no model yet")
+
+
+def _budget(loaded: LoadedSettings) -> Check:
+    """What the model may cost, as it is in force, and what is spent of it."""
+    now = datetime.now(UTC)
+    limits = limits_of(loaded.settings.budget)
+    try:
+        path = file_of(parse_url(loaded.database_url))
+        spent = NOTHING_USED if path is not None and not path.exists() else _spent(loaded.database_url, now)
+    except StorageError:  # said by the check of the database
+        return Check(name="budget", health=Health.OK, detail=limits_text(limits))
+    refusal = budget_refusal(limits, NOTHING, spent.day, spent.month, NOTHING, now)
+    if refusal is not None:
+        health = Health.PROBLEM if refusal.is_never else Health.OK  # what is used up comes back by itself
+        return Check(name="budget", health=health, detail=refusal.sentence)
+    parts = ", ".join(
+        f"{each.tokens:,} tokens and {each.usd:.2f} USD {when}"
+        for each, when in ((spent.day, "today"), (spent.month, "this month"))
+    )
+    return Check(name="budget", health=Health.OK, detail=f"{limits_text(limits)}; spent: {parts}")
+
+
+def _spent(url: str, now: datetime) -> Used:
+    database = open_database(url)
+    try:
+        return used(database, now)
+    finally:
+        database.close()
 
 
 def _investigations(loaded: LoadedSettings) -> Check:

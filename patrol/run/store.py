@@ -14,6 +14,7 @@ from sqlalchemy.sql import ColumnElement
 from findings.model import DEFAULT_ORG
 from patrol.database import Database
 from patrol.run.evidence import Pages, page_hash
+from patrol.run.model_work.totals import cost_of_run
 from patrol.run.record_model import RunRecord, RunStatus, ToolCallRecord
 from patrol.run.rows import CALL_COLUMNS, RUN_COLUMNS, call_of, call_row, run_of, run_row
 from patrol.run.tables import RUNS, TOOL_CALLS
@@ -126,6 +127,9 @@ class RunStore:
         if run.status is RunStatus.RUNNING or run.completed_at is None:
             raise ValueError("a run ends with a status and a time")
         row = run_row(run)
+        if not (run.input_tokens or run.output_tokens):
+            # One that ended before it could add up what its requests cost: they were written as they were sent.
+            row.update(cost_of_run(connection, run.id, self._org_id))
         del row["org_id"], row["id"]
         if connection.execute(RUNS.update().where(*self._is_running(run.id)).values(row)).rowcount != 1:
             raise RunEndedError(run.id)

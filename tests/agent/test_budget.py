@@ -19,6 +19,7 @@ from patrol.agent.budget import (
     budget_refusal,
     day_start,
     limits_of,
+    limits_text,
     month_start,
 )
 from patrol.settings.model import BudgetSection
@@ -163,3 +164,8 @@ def test_nothing_that_is_allowed_passes_any_limit(given_limits, run, day, month,
     if refusal.next_at is not None:
         assert NOW < refusal.next_at <= NOW + timedelta(days=31)
         assert not refusal.is_never
+
+
+def test_what_is_in_force_is_told_in_one_line():
+    told = limits_text(limits_of(BudgetSection(day_usd=5, run_tokens=1_000)))
+    assert told == "at most 1,000 tokens in a run, 3,000,000 tokens and 5.00 USD a day, 60,000,000 tokens a month"

@@ -43,7 +43,8 @@ def patrol(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Callable[
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> Answer:
-        code = main([*arguments, "--storage", f"sqlite:///{tmp_path}/patrol.db"])
+        where = () if arguments[0] == "doctor" else ("--storage", f"sqlite:///{tmp_path}/patrol.db")
+        code = main([*arguments, *where])
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -235,3 +236,29 @@ def test_a_finding_as_json_has_what_models_said(patrol, finding):
     assert [each["outcome"] for each in words["reports"]] == ["matched"]
     assert [each["verdict"] for each in words["verdicts"]] == ["resolved"]
     assert [each["dissent"] for each in words["escalations"]] == ["it thinks that this is usual"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "health", "said"),
+    [
+        ("day_usd = 5", "ok", "a day, 60,000,000 tokens a month; spent: 72,048 tokens and 1.20 USD today"),
+        ("day_usd = 1", "ok", "1.20 of 1.00 USD of today are spent; the model joins again after 2"),
+        ("run_tokens = 0", "problem", "[budget] run_tokens = 0: nothing may be spent on the model"),
+    ],
+)
+def test_doctor_tells_the_budget_in_force_and_what_is_spent_of_it(patrol, finding, tmp_path, budget, health, said):
+    url = f"sqlite:///{tmp_path}/patrol.db"
+    document = tmp_path / "estate.json"
+    document.write_text(json.dumps({"version": 1, "resources": [{"id": "agent:lab:a", "type": "agent"}]}))
+    database = open_database(url)
+    with database.write() as connection:  # the command has a clock of its own
+        connection.exec_driver_sql("UPDATE model_call SET started_at = ?", (datetime.now(UTC).isoformat(" "),))
+    database.close()
+    (tmp_path / "settings.toml").write_text(
+        f'[model]\nname = "openai:m"\nbase_url = "http://127.0.0.1:9/v1"\n[budget]\n{budget}\n'
+        f'[storage]\nurl = "{url}"\n[[sources]]\ntype = "snapshot"\nfile = "{document}"\n'
+    )
+    _, out, _ = patrol("doctor", "--json", "--config", str(tmp_path / "settings.toml"))
+    [check] = [each for each in json.loads(out)["checks"] if each["name"] == "budget"]
+    assert said in check["detail"]
+    assert check["health"] == health

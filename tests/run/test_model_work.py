@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from findings.lifecycle import advance
 from findings.model import Verdict
 from findings.store import FindingStore
-from patrol.agent.budget import Spent, month_start
+from patrol.agent.budget import Cap, Limits, Spent, month_start
 from patrol.agent.charge import Charge
 from patrol.agent.metering import CallOutcome, ModelCall, Phase
 from patrol.agent.model import Usage
@@ -26,6 +26,7 @@ from patrol.run.model_work.model import (
 )
 from patrol.run.model_work.rows import LONGEST_TEXT
 from patrol.run.model_work.store import CallNotFoundError, ModelWorkStore
+from patrol.run.model_work.totals import Used, used
 from patrol.run.record_model import ModelState, RunRecord, RunStatus
 from patrol.run.retention import prune_evidence
 from patrol.run.store import RunStore
@@ -151,6 +152,20 @@ def test_a_crashed_run_keeps_what_its_requests_may_have_cost(database, store):
     store.open_call(call())
     assert [each.id for each in RunStore(database).close_crashed(at(60))] == ["run-1", "run-2"]
     assert store.spent() == Spent(tokens=1_200, usd=0.5)
+    crashed, other = RunStore(database).get("run-1"), RunStore(database).get("run-2")
+    assert (crashed.input_tokens, crashed.output_tokens, crashed.cost_usd) == (1_000, 200, 0.5)
+    assert not crashed.cost_assumed
+    assert (other.input_tokens, other.cost_usd) == (0, 0)
+
+
+def test_how_much_of_the_budget_is_used_is_known_by_window(database, store):
+    store.open_call(call(1, started_at=NOW - timedelta(days=2)))
+    store.open_call(call(2, charge=Charge(cost_usd=None, assumed_usd=0.25)))
+    spent = used(database, at(60))
+    assert spent == Used(day=Spent(tokens=1_200, usd=0.25), month=Spent(tokens=2_400, usd=0.75))
+    limits = Limits(day=Cap(tokens=12_000, usd=0.5), month=Cap(tokens=4_800))
+    assert spent.ratio(limits) == {"day": 0.5, "month": 0.5}
+    assert spent.ratio(Limits(day=Cap(tokens=0)))["day"] == 1
 
 
 # --- what it said

@@ -31,6 +31,7 @@ from patrol.run.model_work.rows import (
     verdict_row,
 )
 from patrol.run.model_work.tables import ESCALATIONS, MODEL_CALLS, MODEL_MEMORY, MODEL_REPORTS, VERDICTS
+from patrol.run.model_work.totals import spent_by
 from patrol.run.tables import RUNS
 
 _CALL = [MODEL_CALLS.c[name] for name in CALL_COLUMNS]
@@ -78,17 +79,13 @@ class ModelWorkStore:
 
     def spent(self, *, run_id: str | None = None, since: datetime | None = None) -> Spent:
         """What requests cost, by a known or an assumed price: those of a run, those sent since then; both, or all."""
-        charged = func.coalesce(MODEL_CALLS.c.cost_usd, MODEL_CALLS.c.assumed_usd)
-        tokens = MODEL_CALLS.c.input_tokens + MODEL_CALLS.c.output_tokens
-        where: list[ColumnElement[bool]] = [MODEL_CALLS.c.org_id == self._org_id]
+        where: list[ColumnElement[bool]] = []
         if run_id is not None:
             where.append(MODEL_CALLS.c.run_id == run_id)
         if since is not None:
             where.append(MODEL_CALLS.c.started_at >= since)
-        statement = select(func.sum(tokens), func.sum(charged)).where(*where)
         with self._database.read() as connection:
-            [(tokens_sum, usd_sum)] = connection.execute(statement).all()
-        return Spent(tokens=int(tokens_sum or 0), usd=float(usd_sum or 0.0))
+            return spent_by(connection, self._org_id, *where)
 
     def calls(self, run_id: str) -> list[ModelCall]:
         """The requests of a run, in their order."""
