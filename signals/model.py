@@ -23,6 +23,7 @@ class Origin(StrEnum):
 
     MODEL = "model"
     PATROL = "patrol"  # Patrol's own sweep: the only calls that may say clear
+    LATER = "later"  # the model, after the detectors had judged: no part of what they read
 
 
 class ToolCall(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -1,6 +1,5 @@
 """One run, from trigger to record. This file is the order of its stages; each stage is a file beside it."""
 
-import time
 from collections import Counter as Count
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,8 +8,7 @@ from itertools import chain
 
 import msgspec
 
-from findings.identity import finding_key
-from findings.model import DEFAULT_ORG, Observation, Sight
+from findings.model import DEFAULT_ORG
 from patrol.database import Database, StorageError
 from patrol.estate.inventory import inventory_of
 from patrol.estate.memory.follow import follow
@@ -20,25 +18,28 @@ from patrol.estate.memory.store import ResourceMemory
 from patrol.history.downsample import tidy_history
 from patrol.history.sampling import samples_of
 from patrol.history.view import History, keeps_history
-from patrol.run.analyst import AfterCrash, Analyst, ModelWork, NoAnalyst, Seed
+from patrol.run.analyst import Analyst, Analysts, ModelWork, NoModel, Situation
 from patrol.run.averages import average_cpu
 from patrol.run.blindness import blindness_counters, observe_sources
 from patrol.run.collect import BoundedSource, Collection, collect
 from patrol.run.current_limits import CurrentLimits
+from patrol.run.dialogue import dialogue
+from patrol.run.escalating import Escalating, escalating
 from patrol.run.evidence import DetectionStore, output_page, recorded_call
 from patrol.run.known import StoredFindings
 from patrol.run.lease import LEASE, kept_alive, lease_owner, owner_is_gone
 from patrol.run.limits import LimitsInForce, limits_in_force
 from patrol.run.lineage import lineage
 from patrol.run.memory import RunMemory
+from patrol.run.model_work.store import ModelWorkStore
+from patrol.run.observations import observation_of
 from patrol.run.outlook import outlook
-from patrol.run.record import Conclusions, Recorded, observation_of, record
-from patrol.run.record_model import ModelState, RunRecord, RunStatus, RunType
+from patrol.run.record import Conclusions, Recorded, record
+from patrol.run.record_model import RunRecord, RunStatus, RunType
 from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError, TriggerReason
 from patrol.run.retention import prune_evidence
 from patrol.run.scope import Scope, ScopedExamination, resolve_scope
 from patrol.run.sight import classify, readings
-from patrol.run.status import status_text
 from patrol.run.store import RunEndedError, RunStore
 from patrol.run.sweep import sweep
 from patrol.run.triage import triage
@@ -47,10 +48,8 @@ from patrol.tools.registry import Toolbox
 from signals.detect import detect
 from signals.garbage import paused_garbage_collection
 from signals.inventory import Inventory
-from signals.matching import unmatched_signals
 from signals.model import Detection, ToolCall
 
-UNUSED_MODEL = "The model {model} is configured, but this version calls no model: the checks ran alone."
 CATCHES_UP = "The run before this one crashed; this one looked at everything again."
 
 __all__ = ["Patrol", "RunReport", "RunRequest", "ScopeError", "TriggerReason"]
@@ -66,7 +65,7 @@ class Patrol:
     clock: Callable[[], datetime]
     ids: Ids
     progress: Progress
-    analyst: Analyst = NoAnalyst()  # noqa: RUF009 - it has no state that could be shared
+    analysts: Analysts = NoModel()  # noqa: RUF009 - it has no state that could be shared
 
     def run(self, request: RunRequest) -> RunReport:
         """One pass, recorded whatever happens.
@@ -81,13 +80,23 @@ class Patrol:
         run = self._begin(request, limits, runs)
         with kept_alive(runs, run.id, self.clock), paused_garbage_collection():
             try:
-                report = _Pass(self, run, runs, limits, after_crash=after_crash).go(request)
+                report = self._go(run, request, runs, limits, after_crash=after_crash)
             except BaseException as error:
                 self._end_early(run, runs, error)
                 raise
         tidy_history(self.database, self.clock())
         self._prune()
         return report
+
+    def _go(
+        self, run: RunRecord, request: RunRequest, runs: RunStore, limits: LimitsInForce, *, after_crash: bool
+    ) -> RunReport:
+        # What a crash left unsaid is said first, by the checks alone: the model may be what it crashed in.
+        analyst = self.analysts.join(run, after_crash=after_crash)
+        try:
+            return _Pass(self, run, runs, limits, analyst, after_crash=after_crash).go(request)
+        finally:
+            analyst.close()
 
     def _prune(self) -> None:
         """Deletes what is old enough. The run is recorded already: where this fails, the next one does it."""
@@ -128,14 +137,21 @@ class _Pass:
     """One run under way: its stages in their order, and what they hand on."""
 
     def __init__(
-        self, patrol: Patrol, run: RunRecord, runs: RunStore, limits: LimitsInForce, *, after_crash: bool
+        self,
+        patrol: Patrol,
+        run: RunRecord,
+        runs: RunStore,
+        limits: LimitsInForce,
+        analyst: Analyst,
+        *,
+        after_crash: bool,
     ) -> None:
         self._patrol = patrol
-        # What a crash left unsaid is said first, by the checks alone: the model may be what it crashed in.
-        self._analyst = AfterCrash() if after_crash and patrol.settings.model.name else patrol.analyst
-        self._run = replace(run, model_state=self._analyst.state)
+        self._analyst = analyst
+        self._run = run
         self._after_crash = after_crash
         self._runs = runs
+        self._calls = 0
         self._limits = limits
         self._judged_at = run.started_at
         with patrol.database.read() as connection:
@@ -159,15 +175,35 @@ class _Pass:
 
         self._tell("triage", "what looks interesting")
         flags = triage(estate, thresholds, self._judged_at, outlook(estate, history))
-        self._tell("analyse", self._analyst.said)
-        work = self._analyst.analyse(Seed(flags=flags, known=(), resources=resources), toolbox)
+        situation = Situation(
+            run=self._run,
+            request=request,
+            judged_at=self._judged_at,
+            scope=scope,
+            estate=estate,
+            recognition=recognition,
+            resources=resources,
+            flags=[flag for flag in flags if flag.resource_id in scope or scope.is_full],
+            gaps=estate.gaps,
+            thresholds=thresholds,
+            toolbox=toolbox,
+            findings=known.open_findings(),
+            known=known.active_in(scope),
+            silences=known.silences(),
+            record=self._store_call,
+        )
+        self._tell("analyse", self._analyst.part.said or self._analyst.part.model)
+        work = self._analyst.analyse(situation)
 
         detection = self._detect(toolbox, work)
-        reports = self._evaluate(detection, work, scope)
+        signals = [signal for signal in detection.signals if signal.resource_id in scope]
         blind = observe_sources(estate, detection.examined, self._previous, self._run.started_at)
+        above = lineage(estate)
+        said = dialogue(self._analyst, work, situation, signals, detection.examined, above, tell=self._tell)
+        part = self._analyst.part
         observations = [
-            *(observation_of(signal) for signal in detection.signals if signal.resource_id in scope),
-            *(report for report in reports if report.resource_id in scope),
+            *map(observation_of, signals),
+            *said.observations,
             *(each for each in blind if scope.is_full),
         ]
         conclusions = Conclusions(
@@ -181,10 +217,16 @@ class _Pass:
             counters={**collection.counters, **blindness_counters(estate, self._previous, self._run.started_at)},
             resources_checked=resources.total(),
             samples=samples,
-            lives_on=lineage(estate),
+            lives_on=above,
             recognition=recognition,
+            part=part,
+            dialogue=said,
+            model_looked=scope if part.worked else frozenset(),
+            flags=len(situation.flags),
+            escalating=self._escalating() if said.untold or part.model else None,
         )
-        del collection, estate, toolbox  # nobody reads them any more, and they are most of what a run holds
+        # Nobody reads them any more, and they are most of what a run holds.
+        del collection, estate, toolbox, situation
         self._tell("record", f"{len(observations)} observations")
         recorded = record(
             self._run,
@@ -195,6 +237,16 @@ class _Pass:
             now=self._patrol.clock(),
         )
         return self._report(recorded, conclusions, detection, scope, resources)
+
+    def _escalating(self) -> Escalating:
+        settings = self._patrol.settings
+        return escalating(
+            ModelWorkStore(self._patrol.database),
+            settings.patrol.autonomy,
+            settings.investigation,
+            self._run.started_at,
+            has_model=bool(settings.model.name),
+        )
 
     def _collect(self, *, counts_absence: bool) -> tuple[Collection, Recognition]:
         """What there is, in the ids that it was first remembered under."""
@@ -222,22 +274,19 @@ class _Pass:
         self._tell("sweep", "reading and judging")
         evidence = DetectionStore(self._patrol.database)
         evidence.begin(self._run.id, self._judged_at, self._limits)
-        calls = (
-            self._store_call(seq, call)
-            for seq, call in enumerate(chain(work.tool_calls, sweep(toolbox, self._run.id)), start=1)
-        )
+        calls = chain(work.tool_calls, map(self._store_call, sweep(toolbox, self._run.id)))
         detection = detect(calls, self._limits.thresholds, self._judged_at, inventory_first=True)
         self._tell("detect", f"{len(detection.signals)} signals")
         evidence.conclude(self._run.id, detection)
         return detection
 
-    def _store_call(self, seq: int, call: ToolCall) -> ToolCall:
+    def _store_call(self, call: ToolCall, seconds: float = 0.0) -> ToolCall:
         """The call as it is recorded: what the detectors judge is what a replay will read."""
-        started = time.monotonic()
+        self._calls += 1
         output = output_page(call.output)
         recorded = self._runs.add_tool_call(
             self._run.id,
-            seq=seq,
+            seq=self._calls,
             call_id=call.id,
             tool_name=call.tool_name,
             input_json=msgspec.json.encode(call.input).decode(),
@@ -245,35 +294,14 @@ class _Pass:
             success=call.success,
             origin=call.origin,
             started_at=self._run.started_at,
-            duration_seconds=round(time.monotonic() - started, 6),
+            duration_seconds=round(seconds, 6),
         )
         return recorded_call(recorded, output)
-
-    def _evaluate(self, detection: Detection, work: ModelWork, scope: Scope) -> list[Observation]:
-        """What the model reported, by itself and when asked about what the detectors saw and it did not."""
-        reports = list(work.reports)
-        reported = {finding_key(each.resource_id, each.kind, each.subject) for each in reports}
-        signals = [signal for signal in detection.signals if signal.resource_id in scope]
-        unmatched = unmatched_signals(signals, reported)
-        self._tell("evaluate", f"{len(signals)} signals, {len(unmatched)} of them not reported by a model")
-        reports.extend(self._analyst.evaluate(unmatched).reports)
-        return reports
 
     def _report(
         self, recorded: Recorded, conclusions: Conclusions, detection: Detection, scope: Scope, resources: Count[str]
     ) -> RunReport:
-        lost = sum(gap.sight is Sight.LOST for gap in conclusions.gaps)
-        text = status_text(
-            status=recorded.run.status,
-            resources=resources.total(),
-            outcomes=recorded.outcomes,
-            resolved=recorded.resolved,
-            lost=lost,
-            errors=0,
-            explained=recorded.explained,
-        )
-        model = self._patrol.settings.model.name
-        unused = UNUSED_MODEL.format(model=model) if model and self._run.model_state is ModelState.NONE else ""
+        catches_up = CATCHES_UP if self._after_crash else ""
         return RunReport(
             run=recorded.run,
             findings=recorded.active,
@@ -283,8 +311,8 @@ class _Pass:
             checks_off=conclusions.checks_off,
             looks=detection.examined.counts(scope),
             resources=resources,
-            status_text=text,
-            notes=[note for note in (self._limits.note, CATCHES_UP if self._after_crash else "", unused) if note],
+            status_text=recorded.run.status_text,
+            notes=[note for note in (self._limits.note, catches_up) if note],
         )
 
     def _tell(self, stage: str, detail: str) -> None:

@@ -1,10 +1,11 @@
 """The findings of earlier runs, as the read tools are handed them: read once, when somebody asks."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from findings.model import DEFAULT_ORG, Finding, FindingState
+from findings.model import DEFAULT_ORG, Finding, FindingState, ResourceId
 from findings.silence import Silence
 from findings.silence_store import SilenceStore
 from findings.store import FindingStore
@@ -22,6 +23,11 @@ class StoredFindings:
     def open_findings(self) -> list[Finding]:
         """Every finding that is open, worst first, silenced or not."""
         return self._read[0]
+
+    def active_in(self, scope: Container[ResourceId]) -> list[Finding]:
+        """Those that nobody asked quiet about, of these resources."""
+        told = self.silences()
+        return [each for each in self.open_findings() if each.resource_id in scope and each.is_active(self.now, told)]
 
     def silences(self) -> list[Silence]:
         """Silences that are not over."""

@@ -5,7 +5,7 @@ way is what the run's results meet, never the other way round.
 """
 
 from collections import Counter as Count
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from findings.grouping import grouped
 from findings.identity import finding_key
 from findings.kinds import Kind
 from findings.lifecycle import Advance, Change, LimitNow, Outcome, advance
-from findings.model import Examination, Finding, Gap, Observation, ResourceId
+from findings.model import Examination, Finding, Gap, Observation, ResourceId, Sight
 from findings.silence import Silence
 from findings.silence_store import SilenceStore
 from findings.store import FindingStore
@@ -26,19 +26,26 @@ from patrol.estate.memory.store import ResourceMemory
 from patrol.estate.sources.model import Counter
 from patrol.history.model import Sample
 from patrol.history.store import HistoryStore
+from patrol.run.analyst import ModelPart
+from patrol.run.dialogue import Dialogue
+from patrol.run.escalating import Escalating
 from patrol.run.memory import RunMemory
+from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.places import KnownPlaces
 from patrol.run.record_model import RunRecord
 from patrol.run.scope import Scope
 from patrol.run.sight import Reading
-from patrol.run.status import is_complete, run_status
+from patrol.run.status import is_complete, run_status, status_text
 from patrol.run.store import RunStore
-from signals.model import Problem, Signal
+from signals.model import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusions:
-    """All that a run has to say, before it is written. `lives_on`: see `patrol.run.lineage`."""
+    """All that a run has to say, before it is written. `lives_on`: see `patrol.run.lineage`.
+
+    `model_looked`: the resources of which a model would have told that they are in trouble, if it had seen any.
+    """
 
     observations: Sequence[Observation]
     examined: Examination
@@ -50,7 +57,11 @@ class Conclusions:
     counters: Mapping[tuple[str, str], Counter]
     resources_checked: int
     samples: Sequence[Sample] = ()
-    uncertain: int = 0
+    part: ModelPart = field(default_factory=ModelPart)
+    dialogue: Dialogue = field(default_factory=Dialogue)
+    model_looked: Container[ResourceId] = frozenset()
+    flags: int = 0
+    escalating: Escalating | None = None
     lives_on: Mapping[ResourceId, tuple[ResourceId, ...]] = field(default_factory=dict)
     recognition: Recognition = field(default_factory=Recognition)
 
@@ -67,26 +78,6 @@ class Recorded:
     resolved: int
     explained: int = 0
     storms: Sequence[Storm] = ()
-
-
-def observation_of(signal: Signal) -> Observation:
-    """What a signal states, as it enters the findings."""
-    return Observation(
-        resource_id=signal.resource_id,
-        resource_name=signal.resource_name,
-        resource_type=signal.resource_type,
-        kind=signal.signal_type,
-        severity=signal.severity,
-        category=signal.category,
-        summary=signal.summary,
-        subject=signal.subject,
-        value=signal.value,
-        limit=signal.limit,
-        limit_source=signal.limit_source,
-        evidence=signal.evidence,
-        tool_call_id=signal.tool_call_id,
-        facts=signal.facts,
-    )
 
 
 def record(
@@ -113,6 +104,8 @@ def record(
             silences=silences,
             lives_on=conclusions.lives_on,
             recorded_at=now,
+            model_looked=conclusions.model_looked,
+            resolved_claims=conclusions.dialogue.resolved_claims,
         )
         places = KnownPlaces(conclusions.recognition)
         step = grouped(known, step, places, run.id)
@@ -121,24 +114,44 @@ def record(
         memory.keep_counters(conclusions.counters)
         memory.note_read(conclusions.readings, run.started_at)
         HistoryStore(connection, run.org_id).write(conclusions.samples, run.started_at)
-        recorded = _recorded(run, conclusions, scope, known, step, silences, places, now)
+        after = {**known, **{change.after.key: change.after for change in step.changes}}
+        work_store = ModelWorkStore(database, run.org_id)
+        _keep_model_work(connection, work_store, run, conclusions, after.values(), places, silences, now)
+        recorded = _recorded(run, conclusions, scope, after, step, silences, places, now)
         runs.finish(connection, recorded.run)
         return recorded
 
     return database.transact(work)
 
 
+def _keep_model_work(
+    connection: Connection,
+    store: ModelWorkStore,
+    run: RunRecord,
+    conclusions: Conclusions,
+    after: Iterable[Finding],
+    places: KnownPlaces,
+    silences: Sequence[Silence],
+    now: datetime,
+) -> None:
+    said = conclusions.dialogue
+    store.keep_reports(connection, said.reports)
+    store.keep_verdicts(connection, said.verdicts)
+    if conclusions.escalating is not None:
+        decided = conclusions.escalating.decide(after, said, places, silences, run_id=run.id, now=now)
+        store.keep_escalations(connection, decided)
+
+
 def _recorded(
     run: RunRecord,
     conclusions: Conclusions,
     scope: Scope,
-    known: Mapping[str, Finding],
+    after: Mapping[str, Finding],
     step: Advance,
     silences: Sequence[Silence],
     places: KnownPlaces,
     now: datetime,
 ) -> Recorded:
-    after = {**known, **{change.after.key: change.after for change in step.changes}}
     told = [each for each in after.values() if each.is_active(now, silences)]
     stormy = storms(told, places, run.started_at)
     # What another finding explains is among them: an estate is never healthier than the worst that is known of it.
@@ -147,9 +160,37 @@ def _recorded(
     # What was contradicted may never have become a finding.
     outcomes = Count(each for key, each in step.outcomes.items() if key not in after or not after[key].parent_finding)
     complete = is_complete(conclusions.gaps, conclusions.problems)
+    explained = sum(bool(each.parent_finding) for each in active)
+    part, said = conclusions.part, conclusions.dialogue
+    # What a model says that had not read all of it leaves as much open as a finding that nobody could look at.
+    unsure = said.uncertain + (not part.saw_all)
+    status = run_status(errors=0, active=active, complete=complete, uncertain=unsure)
+    text = status_text(
+        status=status,
+        resources=conclusions.resources_checked,
+        outcomes=outcomes,
+        resolved=resolved,
+        lost=sum(gap.sight is Sight.LOST for gap in conclusions.gaps),
+        errors=0,
+        explained=explained,
+        uncertain=said.uncertain,
+    )
     ended = replace(
         run,
-        status=run_status(errors=0, active=active, complete=complete, uncertain=conclusions.uncertain),
+        status=status,
+        status_text=text,
+        model_state=part.state,
+        model=part.model,
+        model_cause=part.cause,
+        model_said=part.said,
+        analysis=part.analysis,
+        input_tokens=part.input_tokens,
+        output_tokens=part.output_tokens,
+        cost_usd=part.cost_usd,
+        cost_assumed=part.cost_assumed,
+        triage_flags=conclusions.flags,
+        uncertain=said.uncertain,
+        rejected_findings=said.rejected,
         complete=complete,
         completed_at=max(now, run.started_at),
         resources_checked=conclusions.resources_checked,
@@ -162,7 +203,6 @@ def _recorded(
         scope=scope.resource_ids,
         storms=tuple(each.shown() for each in stormy),
     )
-    explained = sum(bool(each.parent_finding) for each in active)
     return Recorded(run=ended, active=active, outcomes=outcomes, resolved=resolved, explained=explained, storms=stormy)
 
 

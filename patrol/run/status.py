@@ -36,10 +36,12 @@ def status_text(
     lost: int,
     errors: int,
     explained: int = 0,
+    uncertain: int = 0,
 ) -> str:
     """The sentence beside the status. "All clear" stands for a healthy run over something, and for no other.
 
-    `explained`: findings under another one, which are in none of the other counts.
+    `explained`: findings under another one, which are in none of the other counts. `uncertain`: those of which nobody
+    could say whether they are still there.
     """
     looked = f"{resources} resource{'' if resources == 1 else 's'} checked"
     if errors:
@@ -52,6 +54,7 @@ def status_text(
         ("explained by another", explained),
         ("silenced", outcomes.get(Outcome.SILENCED, 0)),
         ("resolved", resolved),
+        ("uncertain", uncertain),
     )
     parts = [f"{count} {word}" for word, count in counts if count]
     if lost:
