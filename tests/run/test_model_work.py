@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
 
 from findings.lifecycle import advance
 from findings.model import Verdict
@@ -15,6 +17,7 @@ from patrol.agent.metering import CallOutcome, ModelCall, Phase
 from patrol.agent.model import Usage
 from patrol.database import Database, upgrade
 from patrol.database.place import parse_url
+from patrol.database.schema import MIGRATIONS
 from patrol.database.transactions import make_engine
 from patrol.run.model_work.model import (
     EscalationRecord,
@@ -323,4 +326,25 @@ def test_a_run_of_before_had_no_model(tmp_path):
         kept = connection.execute(sa.select(RUNS)).mappings().one()
     assert (kept["model"], kept["analysis"], kept["cost_usd"], kept["cost_assumed"]) == ("", "", 0, False)
     assert kept["triage_flags"] is None
+    engine.dispose()
+
+
+def test_the_way_back_leaves_the_schema_as_it_was(tmp_path):
+    engine = make_engine(parse_url(f"sqlite:///{tmp_path}/patrol.db"))
+
+    def shape() -> dict[str, list[str]]:
+        with engine.connect() as connection:
+            seen = sa.inspect(connection)
+            return {name: [each["name"] for each in seen.get_columns(name)] for name in seen.get_table_names()}
+
+    upgrade(engine, "0008")
+    before = shape()
+    upgrade(engine, "0009")
+    assert {"model_call", "model_report", "verdict", "escalation", "model_memory"} == shape().keys() - before.keys()
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0008")
+    assert shape() == before
     engine.dispose()
