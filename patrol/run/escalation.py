@@ -5,7 +5,7 @@ whether an investigation is queued for it: the worst first, one of each cause, a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -56,25 +56,17 @@ def escalations(
     `newest`: what was last decided of findings, by their ids. What is queued already is not queued again, and what
     was decided the same way before is not recorded again. `queued_today`: since the day began, in earlier runs.
     """
+    room = _Room(queued_today)
     decided: list[EscalationRecord] = []
-    groups: set[ResourceId] = set()
-    queued = 0
     for candidate in sorted(candidates, key=_worst_first):
         finding, before = candidate.finding, newest.get(candidate.finding.id)
         if before is not None and _is_waiting(before, finding):
-            groups.add(candidate.group)
+            room.groups.add(candidate.group)
             continue
         refusal = finding.investigation_refusal(autonomy, now, policy, silences=silences)
         if refusal is None and not has_model:
             refusal = Refusal.NO_MODEL
-        state, reason = EscalationState.QUEUED, ""
-        if refusal is not None:
-            state, reason = EscalationState.REFUSED, str(refusal)
-        elif (deferral := _deferral(candidate.group in groups, queued, queued_today)) is not None:
-            state, reason = EscalationState.DEFERRED, str(deferral)
-        else:
-            groups.add(candidate.group)
-            queued += 1
+        state, reason = (EscalationState.REFUSED, str(refusal)) if refusal is not None else room.take(candidate.group)
         if before is None or state is EscalationState.QUEUED or (before.state, before.reason) != (state, reason):
             decided.append(
                 EscalationRecord(
@@ -91,12 +83,25 @@ def escalations(
     return decided
 
 
-def _deferral(group_has_one: bool, queued: int, queued_today: int) -> Deferral | None:  # noqa: FBT001
-    if group_has_one:
-        return Deferral.GROUP_HAS_ONE
-    if queued >= MOST_IN_A_RUN:
-        return Deferral.RUN_IS_FULL
-    return Deferral.DAY_IS_FULL if queued_today + queued >= MOST_IN_A_DAY else None
+@dataclass(slots=True)
+class _Room:
+    """How much may still be queued. `groups`: causes of which one is."""
+
+    queued_today: int
+    queued: int = 0
+    groups: set[ResourceId] = field(default_factory=set)
+
+    def take(self, group: ResourceId) -> tuple[EscalationState, str]:
+        """Queues one of this cause, or says why it waits."""
+        if group in self.groups:
+            return EscalationState.DEFERRED, str(Deferral.GROUP_HAS_ONE)
+        if self.queued >= MOST_IN_A_RUN:
+            return EscalationState.DEFERRED, str(Deferral.RUN_IS_FULL)
+        if self.queued_today + self.queued >= MOST_IN_A_DAY:
+            return EscalationState.DEFERRED, str(Deferral.DAY_IS_FULL)
+        self.groups.add(group)
+        self.queued += 1
+        return EscalationState.QUEUED, ""
 
 
 def _is_waiting(before: EscalationRecord, finding: Finding) -> bool:
