@@ -36,6 +36,13 @@ class Kind(StrEnum):
     FILESYSTEM_ERRORS = "filesystem_errors"  # a file system counts device or corruption errors
     UNIT_FAILED = "unit_failed"  # a systemd unit is in the state failed
     NODE_OFFLINE = "node_offline"  # a host is not there although it should be, its peers say so
+    CEPH_UNHEALTHY = "ceph_unhealthy"  # a Ceph cluster says so, misses OSDs, or keeps data with too few copies
+    SNAPSHOT_OLD = "snapshot_old"  # a snapshot of a guest is kept for too long
+    SNAPSHOT_LARGE = "snapshot_large"  # a snapshot of a guest has grown above the limit
+    REPLICATION_FAILED = "replication_failed"  # a guest is not copied to its other node as it should be
+    NETWORK_ERRORS = "network_errors"  # a network interface counts faulty packets
+    HIGH_NETWORK = "high_network"  # a network interface is at the end of its speed, or above a set rate
+    HIGH_DISK_IO = "high_disk_io"  # a disk is read or written above a set rate
     SOURCE_BLIND = "source_blind"  # Patrol itself lost sight of a source
     MODEL_UNAVAILABLE = "model_unavailable"  # Patrol's own model does not work: the checks run alone
 
@@ -198,6 +205,49 @@ _RECORDS = (
         category=Category.RELIABILITY,
         title="Host is offline",
         clears_when="the host, or its peers, say that it is online",
+    ),
+    KindRecord(
+        kind=Kind.CEPH_UNHEALTHY,
+        category=Category.RELIABILITY,
+        title="Ceph cluster is not healthy",
+        clears_when="a complete read with HEALTH_OK, all OSDs that hold data up, and no degraded objects",
+    ),
+    KindRecord(
+        kind=Kind.SNAPSHOT_OLD,
+        category=Category.BACKUP,
+        title="Snapshot is kept for too long",
+        clears_when="a complete list of the guest's snapshots without it, or with it inside its limit",
+    ),
+    KindRecord(
+        kind=Kind.SNAPSHOT_LARGE,
+        category=Category.CAPACITY,
+        title="Snapshot has grown large",
+        clears_when="a complete list of the guest's snapshots without it, or with it below {clear}",
+    ),
+    KindRecord(
+        kind=Kind.REPLICATION_FAILED,
+        category=Category.BACKUP,
+        title="Replication fails",
+        clears_when="a complete list of replication jobs in which its last run is good and no run is overdue, "
+        "or without this job",
+    ),
+    KindRecord(
+        kind=Kind.NETWORK_ERRORS,
+        category=Category.RELIABILITY,
+        title="Network interface loses packets",
+        clears_when="an average over at least 300 s below {clear}, or a complete read without this interface",
+    ),
+    KindRecord(
+        kind=Kind.HIGH_NETWORK,
+        category=Category.PERFORMANCE,
+        title="Network is busy",
+        clears_when="an average over at least 300 s below {clear}, or a complete read without this interface",
+    ),
+    KindRecord(
+        kind=Kind.HIGH_DISK_IO,
+        category=Category.PERFORMANCE,
+        title="Disk is busy",
+        clears_when="an average over at least 300 s below {clear}, or a complete read without this disk",
     ),
     KindRecord(
         kind=Kind.SOURCE_BLIND,

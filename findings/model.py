@@ -84,6 +84,12 @@ class Topic(StrEnum):
     BACKUP_TASKS = "backup_tasks"
     REACHABILITY = "reachability"
     ALERTS = "alerts"
+    SNAPSHOTS = "snapshots"
+    REPLICATION = "replication"
+    CEPH = "ceph"
+    NETWORK = "network"
+    DISK_IO = "disk_io"
+    CONFIG = "config"
     FINDINGS = "findings"  # what Patrol itself recorded in earlier runs: no source reads it
 
 

@@ -25,6 +25,12 @@ BLINDED_BY: Mapping[Topic, tuple[Kind, ...]] = {
     Topic.BACKUP_TASKS: (Kind.BACKUP_FAILED,),
     Topic.REACHABILITY: (Kind.GUEST_UNREACHABLE,),
     Topic.ALERTS: (),
+    Topic.SNAPSHOTS: (Kind.SNAPSHOT_OLD, Kind.SNAPSHOT_LARGE),
+    Topic.REPLICATION: (Kind.REPLICATION_FAILED,),
+    Topic.CEPH: (Kind.CEPH_UNHEALTHY, Kind.HIGH_DISK),
+    Topic.NETWORK: (Kind.NETWORK_ERRORS, Kind.HIGH_NETWORK),
+    Topic.DISK_IO: (Kind.HIGH_DISK_IO,),
+    Topic.CONFIG: (),  # how things are meant to be is no condition
     Topic.FINDINGS: (),
 }
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from findings.model import Severity
 from signals.backups import BackupJobDetector, FailedBackupDetector, StaleBackupDetector
+from signals.ceph import CephDetector
 from signals.coverage import BLINDED_BY, Coverage
 from signals.datastores import DatastoreDetector
 from signals.detector import Context, Detector, EvidencePage, Notes
@@ -18,8 +19,11 @@ from signals.model import Detection, Signal, SignalType, ToolCall
 from signals.pools import PoolDetector
 from signals.raid import RaidDetector
 from signals.reachability import ReachabilityDetector
+from signals.replication import ReplicationDetector
 from signals.smart import SmartDetector
+from signals.snapshots import SnapshotDetector
 from signals.thresholds import Thresholds
+from signals.traffic import TrafficDetector
 from signals.transcript import Transcript
 from signals.usage import UsageDetector
 
@@ -35,6 +39,10 @@ DETECTORS: tuple[type[Detector], ...] = (
     BackupJobDetector,
     ReachabilityDetector,
     HostDetector,
+    CephDetector,
+    SnapshotDetector,
+    ReplicationDetector,
+    TrafficDetector,
 )
 """The families in their order. A family is a file beside this one; the order decides nothing that is shown."""
 

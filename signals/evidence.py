@@ -298,6 +298,14 @@ class CephClusterRow(Row):
     health: str = ""
     health_message: str = ""
     usage_percent: float | None = None
+    used_tb: float | None = None
+    total_tb: float | None = None
+    num_osds: int | None = None
+    num_osds_up: int | None = None
+    num_osds_in: int | None = None
+    num_mons: int | None = None
+    num_mgrs: int | None = None
+    id: Id = None  # Patrol adds: canonical id of the cluster
 
 
 class PoolsOutput(Page):

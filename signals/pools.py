@@ -2,7 +2,7 @@
 
 {"pools": [{"id": "storage:nas:tank", "name": "tank", "type": "zfspool", "usage_percent": 41.5, "total_gb": 900,
   "zfs": {"state": "DEGRADED", "data_errors": 0, "vdevs": [{"name": "sdb", "parent": "mirror-0", ...}]}}],
- "ceph_clusters": [{"name": "ceph", "health": "HEALTH_WARN", "usage_percent": 60}], "complete": true}
+ "complete": true}
 """
 
 import re
@@ -17,7 +17,6 @@ from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import (
     BtrfsDeviceRow,
     BtrfsRow,
-    CephClusterRow,
     InventoryRow,
     Page,
     PoolRow,
@@ -49,7 +48,6 @@ _UNUSABLE = {
 _WORKS = frozenset({"ONLINE", "DEGRADED"})
 _OF_ZFS = (Kind.POOL_DEGRADED, Kind.POOL_DATA_ERRORS, Kind.VDEV_ERRORS)
 
-_CEPH = {"HEALTH_WARN": Severity.WARNING, "HEALTH_ERR": Severity.CRITICAL}
 _SCAN_ERRORS = re.compile(r"with (\d{1,18}) errors")
 _SHOWN_MEMBERS = 6
 
@@ -73,7 +71,7 @@ class PoolDetector:
         self._notes = notes
 
     def read(self, page: EvidencePage[Page]) -> None:
-        """Judges every pool and Ceph cluster of a page."""
+        """Judges every pool of a page."""
         if not isinstance(page.output, PoolsOutput):
             return
         # Of thousands of storages nearly all are healthy: these cost a few comparisons.
@@ -101,8 +99,6 @@ class PoolDetector:
                     continue
             for kind in self._judge(_Case(page, row, resource)):
                 clear.setdefault(kind, []).append(resource.id)
-        for cluster in page.output.ceph_clusters:
-            self._judge_ceph(page, cluster, clear)
         for kind, ids in clear.items():
             self._notes.clear(page, kind, ids)
 
@@ -318,27 +314,6 @@ class PoolDetector:
             limit_value=0,
             facts=counts,
         )
-
-    def _judge_ceph(self, page: EvidencePage[Page], row: CephClusterRow, clear: dict[Kind, list[str]]) -> None:
-        name = row.name or "ceph"
-        # Storages of a cluster are often called like it: only the id of the cluster means the cluster.
-        resource_id = canonical_id("storage", "ceph", name)
-        resource = self._inventory.rows.get(resource_id) or InventoryRow(id=resource_id, type="storage", name=name)
-        health = row.health.strip().upper()
-        severity = _CEPH.get(health)
-        if severity is not None:
-            told = f": {row.health_message}" if row.health_message else ""
-            summary = f"Ceph cluster {name} is {health}{told}"
-            self._notes.signal(page, Kind.POOL_DEGRADED, resource, severity, summary, row=row)
-        elif health == "HEALTH_OK":
-            clear.setdefault(Kind.POOL_DEGRADED, []).append(resource_id)
-        else:
-            self._notes.blind(Kind.POOL_DEGRADED, resource_id, f"health {health or 'was not read'}")
-        percent = row.usage_percent
-        if percent is None or not 0 < percent <= _MOST_PERCENT:
-            self._notes.blind(Kind.HIGH_DISK, resource_id, "usage was not measured")
-        elif self._judge_usage(page, row, resource, f"Ceph cluster {name}", percent):
-            clear.setdefault(Kind.HIGH_DISK, []).append(resource_id)
 
     # These two say something about a condition, and that it is not fine.
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from signals.ceph_evidence import CephDetailsOutput, CephOutput
 from signals.detector import EvidencePage, Sweep
 from signals.evidence import (
     BackupsOutput,
@@ -30,8 +31,10 @@ from signals.evidence import (
     TemperaturesOutput,
 )
 from signals.model import Origin, Problem, ToolCall
+from signals.protection_evidence import ReplicationOutput, SnapshotsOutput
 from signals.recovery import recover
 from signals.salvage import salvage_page
+from signals.traffic_evidence import DiskIoOutput, NetworkOutput
 
 _OUTPUTS: dict[tuple[str, str], type[Page]] = {
     ("pulse_query", "inventory"): InventoryOutput,
@@ -46,13 +49,25 @@ _OUTPUTS: dict[tuple[str, str], type[Page]] = {
     ("pulse_storage", "backup_tasks"): BackupTasksOutput,
     ("pulse_storage", "backups"): BackupsOutput,
     ("pulse_storage", "pbs_jobs"): PbsJobsOutput,
+    ("pulse_storage", "snapshots"): SnapshotsOutput,
+    ("pulse_storage", "replication"): ReplicationOutput,
+    ("pulse_storage", "ceph"): CephOutput,
+    ("pulse_storage", "ceph_details"): CephDetailsOutput,
+    ("pulse_metrics", "network"): NetworkOutput,
+    ("pulse_metrics", "diskio"): DiskIoOutput,
 }
 _UNTYPED: dict[str, tuple[type[Page], ...]] = {
     # A recorded call without its selector may hold any of these.
     "pulse_storage": (DiskHealthOutput, PoolsOutput, BackupTasksOutput, BackupsOutput),
     "pulse_metrics": (PerformanceOutput, DisksOutput),
 }
-_BARE_ARRAYS: dict[type[Page], str] = {TemperaturesOutput: "hosts", PoolsOutput: "pools", DisksOutput: "disks"}
+_BARE_ARRAYS: dict[type[Page], str] = {
+    TemperaturesOutput: "hosts",
+    PoolsOutput: "pools",
+    DisksOutput: "disks",
+    CephOutput: "clusters",
+    ReplicationOutput: "jobs",
+}
 _SELECTORS = {"pulse_query": "action", "pulse_metrics": "type", "pulse_storage": "type"}
 _PAGING = frozenset({"limit", "offset"})
 

@@ -25,6 +25,12 @@ _UNITS = {
     Kind.DISK_WEAR: " %",
     Kind.HIGH_TEMPERATURE: " °C",
     Kind.BACKUP_STALE: " h",
+    Kind.SNAPSHOT_OLD: " h",
+    Kind.SNAPSHOT_LARGE: " GiB",
+    Kind.REPLICATION_FAILED: " h",
+    Kind.NETWORK_ERRORS: " %",
+    Kind.HIGH_NETWORK: " MB/s",
+    Kind.HIGH_DISK_IO: " MB/s",
 }
 
 LONGEST_NAME = 48

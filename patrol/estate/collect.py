@@ -15,7 +15,7 @@ from patrol.estate.identity import (
     weak_disk_id,
 )
 from patrol.estate.merging import merge_resources
-from patrol.estate.model import Estate, Resource, ResourceType
+from patrol.estate.model import Estate, Resource, ResourceType, lists_about_resources
 from patrol.estate.names import AliasIndex, find_host
 
 NOTHING_RETURNED = "the source answered, but returned no resource at all"
@@ -36,12 +36,14 @@ def merge_estates(parts: Iterable[Estate]) -> Estate:
         whole.gaps.extend(_gaps_of_silence(part))
         whole.sources.extend(part.sources)
         whole.alerts.extend(part.alerts)
+        whole.resolved_alerts.extend(part.resolved_alerts)
         whole.backup_stores.extend(part.backup_stores)
         whole.backup_tasks.extend(part.backup_tasks)
         whole.pbs_backups.extend(part.pbs_backups)
         whole.pve_backups.extend(part.pve_backups)
         whole.pbs_servers.extend(part.pbs_servers)
         whole.pbs_jobs.extend(part.pbs_jobs)
+        whole.replication_jobs.extend(part.replication_jobs)
         whole.zones.update(part.zones)
     if len(known) > 1:
         renamed = _unify(whole)
@@ -198,7 +200,7 @@ def _follow(estate: Estate, renamed: Mapping[str, ResourceId]) -> None:
             hosts[key] = host_called(*key)
         if hosts[key] != resource.id:
             resource.parent = hosts[key]
-    for rows in (estate.alerts, estate.backup_tasks, estate.pbs_backups, estate.pve_backups, estate.pbs_jobs):
+    for rows in lists_about_resources(estate):
         for row in rows:
             if row.resource_id:
                 row.resource_id = now_called(row.resource_id)

@@ -130,9 +130,12 @@ def _place_times(estate: Estate) -> None:
     zones = {name: _zone(name, zone) for name, zone in estate.zones.items()}
     if estate.collected_at is not None:
         estate.collected_at = _placed(estate.collected_at, UTC)
-    for alert in estate.alerts:
+    for alert in (*estate.alerts, *estate.resolved_alerts):
         if alert.start_time is not None:
             alert.start_time = _placed(alert.start_time, UTC)
+    for over in estate.resolved_alerts:
+        if over.resolved_time is not None:
+            over.resolved_time = _placed(over.resolved_time, UTC)
     for resource in estate.resources:
         zone = zones.get(resource.instance, UTC)
         if resource.first_seen is not None:

@@ -1,8 +1,8 @@
 """Which resource is which: canonical ids, and the keys that prove two rows to be one thing.
 
 Equal names never do. What proves it: the same id; for a disk its serial number or WWN; for a guest its
-cluster, kind and VMID. Serial numbers that makers, USB bridges and hypervisors hand out more than once prove
-nothing.
+cluster, kind and VMID; for a Ceph cluster its fsid. Serial numbers that makers, USB bridges and hypervisors
+hand out more than once prove nothing.
 """
 
 import re
@@ -98,6 +98,8 @@ def minted_id(resource: Resource, *, host: str, source: str) -> ResourceId:
         return _disk_id(resource, host or place)
     if kind is ResourceType.RAID:
         return canonical_id(kind, host or place, name.removeprefix("/dev/"))
+    if kind is ResourceType.STORAGE and resource.ceph is not None:
+        return canonical_id(kind, "ceph", resource.ceph.fsid or name)
     if kind is ResourceType.STORAGE and resource.pool is not None and resource.pool.btrfs is not None:
         return canonical_id(kind, host or place, resource.pool.btrfs.uuid or name)
     return canonical_id(kind, place, name)
@@ -143,6 +145,8 @@ def proofs(resource: Resource) -> Iterator[Key]:
             yield "serial", serial.casefold()
         if resource.disk.wwn and (wwn := wwn_of(resource.disk)):
             yield "wwn", wwn
+    elif resource.ceph is not None and resource.ceph.fsid:
+        yield "ceph", resource.ceph.fsid.casefold()
 
 
 def groups_of_same(resources: Sequence[Resource]) -> list[list[Resource]]:

@@ -11,6 +11,7 @@ from patrol.estate.model import Metric, Reading, Resource, Status
 from patrol.estate.worse import (
     highest,
     is_newer_reading,
+    is_worse_ceph,
     is_worse_raid,
     worse_counters,
     worse_filesystem,
@@ -58,6 +59,14 @@ def _merge_two(one: Resource, other: Resource) -> Resource:
     merged.filesystems = _merge_lists(first.filesystems, second.filesystems, _filesystem_key, _worse_filesystem)
     merged.units = _merge_lists(first.units, second.units, lambda row: row.name)
     merged.sensors = _merge_lists(first.sensors, second.sensors, lambda row: (row.name, row.label), worse_sensor)
+    merged.snapshots = _merge_lists(first.snapshots, second.snapshots, lambda row: row.snapshot_name)
+    merged.interfaces = _merge_lists(first.interfaces, second.interfaces, lambda row: row.name)
+    merged.block_devices = _merge_lists(first.block_devices, second.block_devices, lambda row: row.device)
+    if first.ceph is not None and second.ceph is not None:
+        cluster, other_cluster = first.ceph, second.ceph
+        if is_worse_ceph(other_cluster, cluster):
+            cluster, other_cluster = other_cluster, cluster
+        merged.ceph = filled(cluster, other_cluster)
     if first.disk is not None and second.disk is not None:
         merged.disk = merge_disk_rows(first.disk, second.disk)
         # The disk hangs where it was read best: a passed-through disk belongs to its real host.

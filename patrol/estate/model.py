@@ -5,12 +5,15 @@ source `snapshot` reads. The rows inside a resource are the rows that the read t
 the source to the detector.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
 from findings.model import Gap, Topic
+from signals.ceph_evidence import CephRow
 from signals.evidence import (
     BackupStore,
     BackupTaskRow,
@@ -26,6 +29,8 @@ from signals.evidence import (
     SensorRow,
     UnitRow,
 )
+from signals.protection_evidence import ReplicationRow, SnapshotRow
+from signals.traffic_evidence import BlockDeviceRow, InterfaceRow
 
 SCHEMA_VERSION = 1
 
@@ -80,6 +85,22 @@ class Metric(StrEnum):
     PRESSURE_IO = "pressure_io"  # share of time in which all work waited for I/O
 
 
+class GuestConfig(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How a guest or container is set up, as its host has it. `raw`: every other key as it stands there.
+
+    It says how things are meant to be, so nothing in it is judged. Values of keys that hold secrets are never shown.
+    """
+
+    hostname: str = ""
+    os_type: str = ""
+    rootfs: str = ""
+    image: str = ""
+    mounts: list[str] = []
+    disks: list[str] = []
+    ports: list[str] = []
+    raw: dict[str, str] = {}
+
+
 class Resource(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One watched thing. A section that is None was not read: the gaps say why."""
 
@@ -110,6 +131,11 @@ class Resource(msgspec.Struct, kw_only=True, omit_defaults=True):
     disk: DiskRow | None = None
     pool: PoolRow | None = None
     raid: RaidRow | None = None
+    ceph: CephRow | None = None
+    snapshots: list[SnapshotRow] | None = None
+    interfaces: list[InterfaceRow] | None = None
+    block_devices: list[BlockDeviceRow] | None = None
+    config: GuestConfig | None = None
 
 
 class Alert(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -124,6 +150,12 @@ class Alert(msgspec.Struct, kw_only=True, omit_defaults=True):
     threshold: float | None = None
     start_time: datetime | None = None
     message: str = ""
+
+
+class ResolvedAlert(Alert, kw_only=True, omit_defaults=True):
+    """An alert that is over."""
+
+    resolved_time: datetime | None = None
 
 
 class SourceState(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -146,10 +178,31 @@ class Estate(msgspec.Struct, kw_only=True, omit_defaults=True):
     gaps: list[Gap] = []
     sources: list[SourceState] = []
     alerts: list[Alert] = []
+    resolved_alerts: list[ResolvedAlert] = []
     backup_stores: list[BackupStore] = []
     backup_tasks: list[BackupTaskRow] = []
     pbs_backups: list[PbsBackupRow] = []
     pve_backups: list[PveBackupRow] = []
     pbs_servers: list[PbsServerRow] = []
     pbs_jobs: list[PbsJobRow] = []
+    replication_jobs: list[ReplicationRow] = []
     zones: dict[str, str] = {}
+
+
+class AboutResource(Protocol):
+    """A row that names the resource it is about, "" where nothing says which."""
+
+    resource_id: str
+
+
+def lists_about_resources(estate: Estate) -> tuple[Sequence[AboutResource], ...]:
+    """The lists of an estate whose rows refer to a resource: what renames one must follow in all of them."""
+    return (
+        estate.alerts,
+        estate.resolved_alerts,
+        estate.backup_tasks,
+        estate.pbs_backups,
+        estate.pve_backups,
+        estate.pbs_jobs,
+        estate.replication_jobs,
+    )

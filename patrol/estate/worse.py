@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from signals.ceph_evidence import CephRow
 from signals.evidence import DiskRow, FilesystemRow, PoolRow, RaidRow, SensorRow, SmartAttributes, VdevRow, ZfsRow
 from signals.times import parse_time
 
@@ -18,6 +19,7 @@ SAME_TIME = timedelta(hours=1)
 
 _NO_TROUBLE = frozenset({"", "available", "online", "active", "ok", "healthy", "unknown", "disabled"})
 _SOUND_MEMBERS = frozenset({"", "ONLINE", "AVAIL", "INUSE"})
+_CEPH_ORDER = {"HEALTH_OK": 1, "HEALTH_WARN": 2, "HEALTH_ERR": 3}
 _RAID_TROUBLE = ("degraded", "fail", "broken", "inactive", "stopped", "not started")
 
 RowT = TypeVar("RowT", bound=msgspec.Struct)
@@ -62,6 +64,11 @@ def is_worse_raid(row: RaidRow, than: RaidRow) -> bool:
     return _raid_trouble(row) > _raid_trouble(than)
 
 
+def is_worse_ceph(row: CephRow, than: CephRow) -> bool:
+    """Whether a cluster is further from healthy in the words of one member than in those of another."""
+    return _ceph_trouble(row) > _ceph_trouble(than)
+
+
 def is_newer_reading(row: DiskRow, than: DiskRow) -> bool:
     """Whether both say when they were read, and one is so much later that the other is history."""
     at, before = parse_time(row.last_checked), parse_time(than.last_checked)
@@ -82,6 +89,12 @@ def worse_counters(one: SmartAttributes, other: SmartAttributes) -> SmartAttribu
     bits = [row.critical_warning for row in (one, other) if row.critical_warning is not None]
     worse.critical_warning = bits[0] | bits[-1] if bits else None
     return worse
+
+
+def _ceph_trouble(row: CephRow) -> tuple[int, int]:
+    osds = row.osd_map
+    down = (osds.num_in or 0) - (osds.num_up or 0) if osds is not None else 0
+    return _CEPH_ORDER.get(row.health.status.strip().upper(), 0), down
 
 
 def _zfs_trouble(zfs: ZfsRow) -> tuple[bool, int, int, int]:

@@ -18,7 +18,15 @@ _LIMITED = {
     Kind.HIGH_TEMPERATURE: Limited.TEMPERATURE,
     Kind.DISK_WEAR: Limited.DISK_WEAR,
     Kind.BACKUP_STALE: Limited.BACKUP_AGE,
+    Kind.SNAPSHOT_OLD: Limited.SNAPSHOT_AGE,
+    Kind.SNAPSHOT_LARGE: Limited.SNAPSHOT_SIZE,
+    Kind.NETWORK_ERRORS: Limited.NETWORK_ERRORS,
 }
+_ANY_OF = {
+    Kind.HIGH_NETWORK: (Limited.NETWORK_USE, Limited.NETWORK_IN, Limited.NETWORK_OUT),
+    Kind.HIGH_DISK_IO: (Limited.DISK_READ, Limited.DISK_WRITE),
+}
+"""Kinds with several limits, each for a subject or part of one: they are off when all of them are."""
 _CONNECTIVITY = frozenset({Kind.GUEST_UNREACHABLE, Kind.NODE_OFFLINE})
 _OF_THE_TYPE = {
     (Kind.HIGH_DISK, "storage"): Limited.STORAGE,
@@ -51,6 +59,9 @@ class CurrentLimits:
         )
         if finding.kind in _CONNECTIVITY:
             return LimitNow(switched_off=self._thresholds.offline_expected(row))
+        if finding.kind in _ANY_OF:
+            off = all(self._thresholds.limit(row, metric) is None for metric in _ANY_OF[Kind(finding.kind)])
+            return LimitNow(switched_off=off)
         metric = metric_of(finding)
         if metric is None:
             return LimitNow()

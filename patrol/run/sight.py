@@ -59,6 +59,14 @@ def _topics(resource: Resource) -> Iterable[Topic]:
         yield Topic.SMART
     if resource.probes:
         yield Topic.REACHABILITY
+    sections = (
+        (Topic.SNAPSHOTS, resource.snapshots),
+        (Topic.CEPH, resource.ceph),
+        (Topic.NETWORK, resource.interfaces),
+        (Topic.DISK_IO, resource.block_devices),
+        (Topic.CONFIG, resource.config),
+    )
+    yield from (topic for topic, section in sections if section is not None)
 
 
 def classify(

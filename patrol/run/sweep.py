@@ -21,6 +21,11 @@ SWEPT: tuple[tuple[str, str, str], ...] = (
     ("pulse_storage", "type", "backup_tasks"),
     ("pulse_storage", "type", "backups"),
     ("pulse_storage", "type", "pbs_jobs"),
+    ("pulse_storage", "type", "snapshots"),
+    ("pulse_storage", "type", "replication"),
+    ("pulse_storage", "type", "ceph_details"),
+    ("pulse_metrics", "type", "network"),
+    ("pulse_metrics", "type", "diskio"),
 )
 """What is read, in this order. The inventory comes first: it is what the pages of all others are judged by."""
 

@@ -1,17 +1,23 @@
 """`pulse_alerts`: alerts of the monitoring system, which are never mirrored as findings, and findings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import TypeVar
 
 from pydantic import Field
 
 from findings.model import Topic
-from patrol.estate.model import Alert
-from patrol.tools.answers import AlertRow, AlertsOutput
+from patrol.estate.model import Alert, ResolvedAlert
+from patrol.tools.answers import AlertRow, AlertsOutput, ResolvedAlertRow, ResolvedAlertsOutput
 from patrol.tools.filters import resource_tests
 from patrol.tools.finding_rows import findings
 from patrol.tools.model import BY_RESOURCE, Call, ResourceFilters, Selector, Tool
 from patrol.tools.paging import finished, part_of
 from patrol.tools.view import EstateView
+
+AlertT = TypeVar("AlertT", bound=Alert)
+
+RESOLVED_WITHIN = timedelta(hours=24)
 
 
 class AlertsArguments(ResourceFilters):
@@ -29,19 +35,58 @@ def list_alerts(view: EstateView, call: Call) -> AlertsOutput:
 
 
 def _chosen(view: EstateView, call: Call) -> Iterator[Alert]:
-    severity = call.text("severity").casefold()
-    tests = resource_tests(view, call)
-
     def order(alert: Alert) -> tuple[float, str]:
         return alert.start_time.timestamp() if alert.start_time is not None else 0.0, alert.id
 
-    for alert in sorted(view.estate.alerts, key=order):
+    return _admitted(view, call, sorted(view.estate.alerts, key=order))
+
+
+def _admitted(view: EstateView, call: Call, alerts: Iterable[AlertT]) -> Iterator[AlertT]:
+    """The alerts that every filter of a call admits, in the order given."""
+    severity = call.text("severity").casefold()
+    tests = resource_tests(view, call)
+    for alert in alerts:
         resource = view.names.find(alert.resource_id) if tests else None
         if severity and alert.severity.casefold() != severity:
             continue
         if tests and (resource is None or not all(test(resource) for test in tests)):
             continue
         yield alert
+
+
+def resolved(view: EstateView, call: Call) -> ResolvedAlertsOutput:
+    """Alerts that ended within 24 hours before the run, the newest end first. When one ended must be known."""
+
+    def order(alert: ResolvedAlert) -> tuple[float, str]:
+        return -(alert.resolved_time.timestamp() if alert.resolved_time is not None else 0.0), alert.id
+
+    def chosen() -> list[ResolvedAlert]:
+        since = view.now - RESOLVED_WITHIN
+        over = [each for each in view.estate.resolved_alerts if each.resolved_time is not None]
+        recent = [each for each in over if each.resolved_time is not None and since <= each.resolved_time <= view.now]
+        return sorted(_admitted(view, call, recent), key=order)
+
+    part = part_of(call, view.kept(("resolved", call.filters()), chosen))
+    page = ResolvedAlertsOutput(alerts=[_resolved_row(view, each) for each in part.rows], total=part.total)
+    return finished(view, call, page, part, [])
+
+
+def _resolved_row(view: EstateView, alert: ResolvedAlert) -> ResolvedAlertRow:
+    resource = view.names.find(alert.resource_id)
+    return ResolvedAlertRow(
+        id=alert.id,
+        type=alert.type,
+        level=alert.severity,
+        resource_id=alert.resource_id,
+        resource_name=alert.resource_name,
+        node=view.host_name(resource) if resource is not None else "",
+        instance=view.instance_of(resource) if resource is not None else "",
+        message=alert.message,
+        value=alert.value,
+        threshold=alert.threshold,
+        start_time=alert.start_time,
+        resolved_time=alert.resolved_time,
+    )
 
 
 def _alert_row(alert: Alert) -> AlertRow:
@@ -75,6 +120,14 @@ ALERTS = Tool(
             answer=list_alerts,
             topics=frozenset({Topic.ALERTS}),
             filters=BY_RESOURCE | {"severity"},
+        ),
+        "resolved": Selector(
+            name="resolved",
+            description="alerts that ended within the last 24 hours",
+            answer=resolved,
+            topics=frozenset({Topic.ALERTS}),
+            filters=BY_RESOURCE | {"severity"},
+            default_limit=50,
         ),
         "findings": Selector(
             name="findings",

@@ -156,3 +156,92 @@ class FindingsOutput(Page):
     active: list[FindingRow] = msgspec.field(default_factory=list)
     dismissed: list[FindingRow] = msgspec.field(default_factory=list)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class ResolvedAlertRow(Row):
+    id: str
+    type: str = ""
+    level: str = ""
+    resource_id: str = ""
+    resource_name: str = ""
+    node: str = ""
+    instance: str = ""
+    message: str = ""
+    value: float | None = None
+    threshold: float | None = None
+    start_time: datetime | None = None
+    resolved_time: datetime | None = None
+
+
+class ResolvedAlertsOutput(Page):
+    """Alerts that ended within the last 24 hours."""
+
+    alerts: list[ResolvedAlertRow] = msgspec.field(default_factory=list)
+    total: int | None = None
+
+
+class ConfigOutput(Page):
+    """How a guest or container is set up. `raw`: every other key as its host has it, secrets hidden."""
+
+    guest_type: str = ""
+    vmid: int | None = None
+    name: str = ""
+    node: str = ""
+    instance: str = ""
+    hostname: str = ""
+    os_type: str = ""
+    onboot: bool | None = None
+    rootfs: str = ""
+    mounts: list[str] = msgspec.field(default_factory=list)
+    disks: list[str] = msgspec.field(default_factory=list)
+    raw: dict[str, str] = msgspec.field(default_factory=dict)
+    # Patrol adds
+    id: str = ""
+    image: str = ""
+    ports: list[str] = msgspec.field(default_factory=list)
+
+
+class BaselineRow(Row):
+    """What one metric usually is, percent, over the hours that were seen of the last 14 days."""
+
+    mean: float
+    std_dev: float
+    min: float
+    max: float
+    hours: int = 0  # Patrol adds
+
+
+class BaselinesOutput(Page):
+    """By resource and metric: `cpu`, `memory`, `disk` (with its mount where it is not the main one), `usage`."""
+
+    resource_id: str | None = None
+    baselines: dict[str, dict[str, BaselineRow]] = msgspec.field(default_factory=dict)
+
+
+class PatternRow(Row):
+    """Something that repeats or goes on. `confidence`: the share of what was seen that shows it, 0 to 1."""
+
+    resource_id: str
+    resource_name: str = ""
+    pattern_type: str = ""
+    description: str = ""
+    confidence: float = 0
+    last_seen: datetime | None = None
+
+
+class PredictionRow(Row):
+    """What will be full. `confidence`: the least share of hours that grew at this rate or faster, 0 to 1."""
+
+    resource_id: str
+    resource_name: str = ""
+    issue_type: str = ""
+    predicted_time: datetime | None = None
+    confidence: float = 0
+    recommendation: str = ""
+
+
+class PatternsOutput(Page):
+    """Paging runs through resources."""
+
+    patterns: list[PatternRow] = msgspec.field(default_factory=list)
+    predictions: list[PredictionRow] = msgspec.field(default_factory=list)

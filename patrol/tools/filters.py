@@ -1,8 +1,9 @@
 """Which resources a call asks about. A filter that names nothing known is an error, never an empty page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from patrol.estate.identity import HOSTS
+from findings.model import ResourceId
+from patrol.estate.identity import GUESTS, HOSTS
 from patrol.estate.model import Resource, ResourceType
 from patrol.tools.model import Call, ErrorCode, ToolError
 from patrol.tools.view import EstateView
@@ -42,6 +43,26 @@ def resource_test(view: EstateView, word: str, argument: str) -> Test:
     """Admits the one resource that `word` means, and what lives on it."""
     wanted = one_resource(view, word, argument)
     return lambda resource: any(each is wanted for each in view.line_of(resource))
+
+
+def guest_tests(view: EstateView, call: Call) -> list[Test]:
+    """One test for each of `guest_id` and `vm_id`: a VMID means a guest in each cluster. ToolError if it means none."""
+    tests: list[Test] = []
+    for argument in ("guest_id", "vm_id"):
+        word = call.text(argument)
+        if word:
+            wanted = {each.id for each in view.names.candidates(word) if each.type in GUESTS}
+            if not wanted:
+                known = [each.id for each in view.resources if each.type in GUESTS]
+                raise ToolError(
+                    ErrorCode.NOT_FOUND, f"{argument}: no guest is called {word!r}", allowed=tuple(known[:_SHOWN])
+                )
+            tests.append(_is_one_of(wanted))
+    return tests
+
+
+def _is_one_of(wanted: Collection[ResourceId]) -> Test:
+    return lambda resource: resource.id in wanted
 
 
 def _by_resource(view: EstateView, argument: str, word: str) -> Test:

@@ -11,6 +11,8 @@ from patrol.tools.filters import matching, one_resource
 from patrol.tools.model import BY_RESOURCE, Call, ResourceFilters, Selector, Tool
 from patrol.tools.paging import finished, part_of
 from patrol.tools.past import add_past
+from patrol.tools.traffic import diskio, network
+from patrol.tools.usual import TOPICS, baselines, patterns
 from patrol.tools.view import EstateView
 from signals.evidence import (
     DiskRow,
@@ -115,9 +117,10 @@ def temperatures(view: EstateView, call: Call) -> TemperaturesOutput:
 METRICS = Tool(
     name="pulse_metrics",
     description=(
-        "Measurements: use of CPU, memory, disk and swap, pressure, physical disks with their SMART counters, and "
-        "temperatures, as of this run; with `period` also their trend and extremes from stored history. CPU is an "
-        "average over `cpu_window_seconds`. A value that is absent was not measured, which is never the same as zero."
+        "Measurements as of this run: use of CPU, memory, disk and swap, pressure, physical disks with their SMART "
+        "counters, temperatures, network interfaces and disk input/output; and from stored history what is usual, what "
+        "repeats and what will be full. CPU is an average over `cpu_window_seconds`, a rate over `window_seconds`. A "
+        "value that is absent was not measured, which is never the same as zero."
     ),
     selector_argument="type",
     arguments=MetricsArguments,
@@ -145,6 +148,38 @@ METRICS = Tool(
                 description="sensors of each host, degrees Celsius",
                 answer=temperatures,
                 topics=frozenset({Topic.TEMPERATURES}),
+                filters=BY_RESOURCE,
+                rows_tell=True,
+            ),
+            Selector(
+                name="network",
+                description="network interfaces of hosts: counters, rates, and the share of faulty packets",
+                answer=network,
+                topics=frozenset({Topic.NETWORK}),
+                filters=BY_RESOURCE,
+                rows_tell=True,
+            ),
+            Selector(
+                name="diskio",
+                description="what each disk of a host reads and writes: counters and rates",
+                answer=diskio,
+                topics=frozenset({Topic.DISK_IO}),
+                filters=BY_RESOURCE,
+                rows_tell=True,
+            ),
+            Selector(
+                name="baselines",
+                description="what CPU, memory, disks and storages usually are: mean, spread and extremes of 14 days",
+                answer=baselines,
+                topics=frozenset(TOPICS.values()),
+                filters=BY_RESOURCE,
+                rows_tell=True,
+            ),
+            Selector(
+                name="patterns",
+                description="daily peaks, trends and findings that come back; what will be full, and when",
+                answer=patterns,
+                topics=frozenset(TOPICS.values()),
                 filters=BY_RESOURCE,
                 rows_tell=True,
             ),

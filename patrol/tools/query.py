@@ -11,6 +11,7 @@ from patrol.estate.inventory import inventory_row
 from patrol.estate.model import Metric, Resource, ResourceType, Status
 from patrol.tools.answers import GetOutput, ListOutput, ListRow, MatchRow, NetworkRow, SearchOutput, UseRow
 from patrol.tools.backups import all_backups, shown
+from patrol.tools.config import config
 from patrol.tools.filters import matching, one_resource
 from patrol.tools.health import health
 from patrol.tools.model import BY_RESOURCE, Call, ErrorCode, ResourceFilters, Selector, Tool, ToolError
@@ -226,6 +227,14 @@ QUERY = Tool(
                 description="one resource by id, alias or name",
                 answer=get,
                 topics=frozenset(Topic),
+                filters=frozenset({"resource_id"}),
+                rows_tell=True,
+            ),
+            Selector(
+                name="config",
+                description="how one guest or container is set up, by id, alias or name",
+                answer=config,
+                topics=frozenset({Topic.CONFIG}),
                 filters=frozenset({"resource_id"}),
                 rows_tell=True,
             ),

@@ -31,7 +31,7 @@ class Toolbox:
 
     def __init__(self, estate: Estate, now: datetime, past: Past | None = None, known: Known | None = None) -> None:
         self.now = now
-        self.view = EstateView(estate, past, known)
+        self.view = EstateView(estate, now, past, known)
 
     def call(self, tool_name: str, arguments: Mapping[str, object]) -> Page:
         """One answer as a struct. Raises ToolError for a call that cannot be answered."""

@@ -8,11 +8,13 @@ from pydantic import Field
 from findings.model import Topic
 from patrol.estate.model import Resource, ResourceType, Status
 from patrol.tools.backups import backup_tasks, backups
+from patrol.tools.ceph import ceph, ceph_details, cluster_row, clusters
 from patrol.tools.filters import matching, one_resource
 from patrol.tools.metrics import disk_row
 from patrol.tools.model import BY_RESOURCE, Call, ResourceFilters, Selector, Tool
 from patrol.tools.paging import finished, part_of
 from patrol.tools.pbs_jobs import pbs_jobs
+from patrol.tools.protection import replication, snapshots
 from patrol.tools.view import EstateView
 from signals.evidence import (
     DiskHealthOutput,
@@ -32,22 +34,31 @@ class StorageArguments(ResourceFilters):
 
     type: str = Field(description="what to read")
     storage_id: str | None = Field(default=None, description="pools: id or name of a storage")
-    guest_id: str | None = Field(default=None, description="backups: VMID, id or name of a guest")
+    guest_id: str | None = Field(
+        default=None, description="backups, snapshots: VMID, id or name of a guest"
+    )
     vm_id: str | None = Field(default=None, description="the same as guest_id")
     cluster: str | None = Field(default=None, description="the same as instance")
     job_type: str | None = Field(default=None, description="pbs_jobs: backup, sync, verify, prune or garbage")
     state: str | None = Field(default=None, description="raid: state of an array, for example clean or degraded")
-    status: str | None = Field(default=None, description="pools, backup_tasks, pbs_jobs: status, in any case")
+    status: str | None = Field(default=None, description="pools, backup_tasks, pbs_jobs, replication: in any case")
     min_usage: float | None = Field(
         default=None, ge=0, le=100, description="pools, resource_disks: at least this percentage in use"
     )
 
 
 def pools(view: EstateView, call: Call) -> PoolsOutput:
-    """Pools, datastores and multi-device file systems."""
+    """Pools, datastores and multi-device file systems, by id; the Ceph clusters stand on the first page."""
     part = part_of(call, view.kept(("pools", call.filters()), lambda: list(_chosen_pools(view, call))))
     page = PoolsOutput(pools=[_pool_row(view, each) for each in part.rows])
-    return finished(view, call, page, part, [each.id for each in part.rows])
+    found = clusters(view, call) if call.offset == 0 and not _asks_for_pools(call) else []
+    page.ceph_clusters = [cluster_row(each) for each in found]
+    return finished(view, call, page, part, [each.id for each in (*part.rows, *found)])
+
+
+def _asks_for_pools(call: Call) -> bool:
+    """Whether a filter speaks of what a pool is, which a cluster is not."""
+    return bool(call.text("storage_id") or call.text("status")) or call.number("min_usage") is not None
 
 
 def _chosen_pools(view: EstateView, call: Call) -> Iterator[Resource]:
@@ -183,10 +194,11 @@ _GUEST = frozenset({"guest_id", "vm_id", "cluster"})
 STORAGE = Tool(
     name="pulse_storage",
     description=(
-        "Storage and backups: pools with their ZFS and btrfs state, physical disks, software RAID arrays, file "
-        "systems, the backups that exist, the attempts at them and the jobs of backup servers. Use it to see how full, "
-        "whole and backed up things are now; percentages run from 0 to 100 and `_gb` counts 2^30 bytes. A backup or "
-        "disk that is not listed is only known to be missing where `complete` is true and no gap speaks of it."
+        "Storage and backups: pools with their ZFS and btrfs state, Ceph clusters, physical disks, software RAID "
+        "arrays, file systems, the backups that exist, the attempts at them, the jobs of backup servers, snapshots and "
+        "replication. Use it to see how full, whole and backed up things are now; percentages run from 0 to 100 and "
+        "`_gb` counts 2^30 bytes. A backup or disk that is not listed is only known to be missing where `complete` is "
+        "true and no gap speaks of it."
     ),
     selector_argument="type",
     arguments=StorageArguments,
@@ -195,9 +207,9 @@ STORAGE = Tool(
         for selector in (
             Selector(
                 name="pools",
-                description="pools, datastores and multi-device file systems, with ZFS and btrfs state",
+                description="pools, datastores and multi-device file systems with ZFS and btrfs state; Ceph clusters",
                 answer=pools,
-                topics=frozenset({Topic.POOLS, Topic.BTRFS}),
+                topics=frozenset({Topic.POOLS, Topic.BTRFS, Topic.CEPH}),
                 filters=BY_RESOURCE | {"storage_id", "status", "min_usage", "cluster"},
                 rows_tell=True,
             ),
@@ -246,6 +258,37 @@ STORAGE = Tool(
                 answer=pbs_jobs,
                 topics=frozenset({Topic.BACKUP_TASKS}),
                 filters=frozenset({"instance", "cluster", "source", "status", "job_type", "resource_id"}),
+            ),
+            Selector(
+                name="snapshots",
+                description="snapshots of guests with their age; `limit` counts guests",
+                answer=snapshots,
+                topics=frozenset({Topic.SNAPSHOTS}),
+                filters=BY_RESOURCE | _GUEST,
+                rows_tell=True,
+            ),
+            Selector(
+                name="replication",
+                description="jobs that copy guests to another node, how their last run ended and when the next is due",
+                answer=replication,
+                topics=frozenset({Topic.REPLICATION}),
+                filters=BY_RESOURCE | _GUEST | {"status"},
+            ),
+            Selector(
+                name="ceph",
+                description="Ceph clusters in short: health, OSDs, use",
+                answer=ceph,
+                topics=frozenset({Topic.CEPH}),
+                filters=BY_RESOURCE | {"cluster"},
+                rows_tell=True,
+            ),
+            Selector(
+                name="ceph_details",
+                description="Ceph clusters in full: health messages, monitors, OSDs, placement groups, pools",
+                answer=ceph_details,
+                topics=frozenset({Topic.CEPH}),
+                filters=BY_RESOURCE | {"cluster"},
+                rows_tell=True,
             ),
         )
     },

@@ -1,6 +1,7 @@
 """An estate, indexed once for a run: what the tools read from."""
 
 from collections.abc import Callable, Hashable, Iterable
+from datetime import datetime
 from functools import cached_property
 from typing import TypeVar
 
@@ -20,9 +21,12 @@ SelectedT = TypeVar("SelectedT")
 class EstateView:
     """One collected estate. Lists are sorted by id; selections are kept, so that every page of them is a slice."""
 
-    def __init__(self, estate: Estate, past: Past | None = None, known: Known | None = None) -> None:
-        """`past`: what history tells; None where none is kept. `known`: findings of earlier runs, likewise."""
+    def __init__(self, estate: Estate, now: datetime, past: Past | None = None, known: Known | None = None) -> None:
+        """`now`: the time of the run. `past`: what history tells; None where none is kept. `known`: likewise, the
+        findings of earlier runs.
+        """
         self.estate = estate
+        self.now = now
         self.past = past
         self.known = known
         self.names = AliasIndex(estate.resources)

@@ -58,7 +58,7 @@ class Celsius(Threshold):
 
 
 class Rate(Threshold):
-    """MB/s. Kept for the monitoring system; no detector of Patrol judges a rate."""
+    """MB/s (2^20 bytes), as an average over at least 300 s."""
 
 
 def percent(trigger: float, clear: float) -> Percent:

@@ -6,7 +6,8 @@ in the alert settings format at all; they were chosen in 2025 to stay quiet on a
 
 from typing import NamedTuple
 
-from signals.thresholds.limit import Limit, Limited
+from signals.thresholds.limit import Limit, Limited, Off
+from signals.thresholds.snapshot_limits import built_in_snapshot
 from signals.thresholds.tiers import MARGIN, watch_below
 
 PROVENANCE = "built-in"
@@ -44,7 +45,17 @@ _LIMITS = {
         None,
         "a fifth of the rated endurance is left: time to order. No critical tier: a worn disk is not a failing one",
     ),
+    Limited.REPLICATION_LAG: _BuiltIn(
+        24, None, "a long backup may hold a replication up for hours; after a day nobody waits for it any more"
+    ),
+    Limited.NETWORK_ERRORS: _BuiltIn(
+        1, None, "node_exporter's own alert for receive and transmit errors; a sound cable has none at all"
+    ),
+    Limited.NETWORK_USE: _BuiltIn(90, None, "averaged over 300 s there is no room left for anything else"),
 }
+
+_RATES = frozenset({Limited.NETWORK_IN, Limited.NETWORK_OUT, Limited.DISK_READ, Limited.DISK_WRITE})
+"""How much may go through is for an operator to say: without a word there is no limit."""
 
 _DISK_CELSIUS = {"nvme": 70.0, "sas": 65.0, "sata": 55.0, "hdd": 55.0}
 """The alert format's own defaults by type; a spinning disk is rated for 60 °C, whatever its plug."""
@@ -52,8 +63,12 @@ _DISK_CELSIUS = {"nvme": 70.0, "sas": 65.0, "sata": 55.0, "hdd": 55.0}
 _DISK_CELSIUS_UNKNOWN = 55.0
 
 
-def built_in(metric: Limited, disk_type: str) -> Limit:
+def built_in(metric: Limited, disk_type: str) -> Limit | Off:
     """The built-in limit of a metric. BACKUP_AGE has none here: `[patrol] backup_stale` holds it."""
+    if metric in _RATES:
+        return Off(PROVENANCE)
+    if metric in (Limited.SNAPSHOT_AGE, Limited.SNAPSHOT_SIZE):
+        return built_in_snapshot(metric)
     if metric is Limited.DISK_TEMPERATURE:
         return _limit(_DISK_CELSIUS.get(disk_type, _DISK_CELSIUS_UNKNOWN), None)
     known = _LIMITS[metric]
@@ -63,7 +78,7 @@ def built_in(metric: Limited, disk_type: str) -> Limit:
 def _limit(trigger: float, critical: float | None) -> Limit:
     return Limit(
         trigger=float(trigger),
-        clear=trigger - MARGIN,
+        clear=trigger - MARGIN if trigger > MARGIN else trigger / 2,
         critical=critical,
         watch=watch_below(trigger),
         provenance=PROVENANCE,

@@ -76,6 +76,10 @@ _OVERRIDE_KEYS = {
     Limited.STORAGE: ("usage", "disk"),
     Limited.TEMPERATURE: ("temperature",),
     Limited.DISK_TEMPERATURE: ("disk_temperature", "temperature"),
+    Limited.NETWORK_IN: ("network_in",),
+    Limited.NETWORK_OUT: ("network_out",),
+    Limited.DISK_READ: ("disk_read",),
+    Limited.DISK_WRITE: ("disk_write",),
 }
 
 

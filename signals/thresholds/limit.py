@@ -26,6 +26,15 @@ class Limited(StrEnum):
     DISK_TEMPERATURE = "disk_temperature"  # degrees Celsius
     DISK_WEAR = "disk_wear"  # percent of rated endurance used
     BACKUP_AGE = "backup_age"  # hours since the newest good backup
+    SNAPSHOT_AGE = "snapshot_age"  # hours since a snapshot was taken
+    SNAPSHOT_SIZE = "snapshot_size"  # GiB that a snapshot holds
+    REPLICATION_LAG = "replication_lag"  # hours behind the schedule
+    NETWORK_ERRORS = "network_errors"  # percent of the packets of an interface
+    NETWORK_USE = "network_use"  # percent of the speed of a link
+    NETWORK_IN = "network_in"  # MB/s of an interface
+    NETWORK_OUT = "network_out"
+    DISK_READ = "disk_read"  # MB/s of a disk
+    DISK_WRITE = "disk_write"
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +52,12 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     def look(self, value: float) -> Look:
         """Present above the trigger (a trigger of 100 is met by 100), clear below `clear`, else held."""
         if value > self.trigger or (self.trigger >= 100 and value >= self.trigger):
+            return Look.PRESENT
+        return Look.CLEAR if value < self.clear else Look.HELD
+
+    def look_at_amount(self, value: float) -> Look:
+        """The same for what has no 100 % at which it is full: hours, GiB, MB/s. As much as the trigger is not above."""
+        if value > self.trigger:
             return Look.PRESENT
         return Look.CLEAR if value < self.clear else Look.HELD
 

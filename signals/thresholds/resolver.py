@@ -12,10 +12,20 @@ from signals.thresholds.exclusions import Exclusions
 from signals.thresholds.families import AGENT, DOCKER_HOST, NODE, Family, family_of_resource, override_keys
 from signals.thresholds.limit import Limit, Limited, Off
 from signals.thresholds.overrides import Override, Overrides
+from signals.thresholds.snapshot_limits import snapshot_limit
 from signals.thresholds.tiers import tiered
 from signals.thresholds.type_limits import default_of, table_row
 
-HEALTH = frozenset({Limited.DISK_WEAR, Limited.BACKUP_AGE})
+HEALTH = frozenset(
+    {
+        Limited.DISK_WEAR,
+        Limited.BACKUP_AGE,
+        Limited.SNAPSHOT_AGE,
+        Limited.SNAPSHOT_SIZE,
+        Limited.REPLICATION_LAG,
+        Limited.NETWORK_ERRORS,
+    }
+)
 """All other metrics are usage: `"enabled": false` and the switches of a type silence them. Temperatures are
 among these, as they are in the alert settings; what a drive itself calls a failure is no limit and stays on."""
 
@@ -151,6 +161,8 @@ class AlertThresholds:
         if metric is Limited.BACKUP_AGE:
             ignored = not plain and self._exclusions.backup(resource)
             return backup_limit(settings, overrides, self._backup_stale_hours, self._at, ignored=ignored)
+        if metric in (Limited.SNAPSHOT_AGE, Limited.SNAPSHOT_SIZE):
+            return snapshot_limit(settings, overrides, metric, self._at)
         listed_in = "" if plain else self._exclusions.usage(resource, family)
         return (
             self._switched_off(settings, family, metric, overrides, listed_in)

@@ -60,5 +60,7 @@ def _default_places(family: Family, metric: Limited) -> tuple[tuple[str, str], .
         case Limited.DISK_TEMPERATURE:
             by_agents = ("agent_defaults", "disk_temperature")
             return (("truenas_disk_defaults", "temperature"), by_agents) if family is TRUENAS_DISK else (by_agents,)
+        case Limited.NETWORK_IN | Limited.NETWORK_OUT | Limited.DISK_READ | Limited.DISK_WRITE:
+            return ((family.defaults, metric.value),)
         case _:
             return ()

@@ -24,7 +24,13 @@ _SECTIONS = {
     Topic.REACHABILITY: "probes",
     Topic.POOLS: "pool",
     Topic.RAID: "raid",
+    Topic.SNAPSHOTS: "snapshots",
+    Topic.CEPH: "ceph",
+    Topic.NETWORK: "interfaces",
 }
+
+
+_LISTS = (Topic.BACKUPS, Topic.BACKUP_TASKS, Topic.REPLICATION)
 
 
 def _gap(source: str, topic: Topic, resource_id: str | None = None) -> Gap:
@@ -80,13 +86,15 @@ def sections_silently_lost(name: str, part: Estate, random: Random) -> Estate:
 
 def topic_lost(name: str, part: Estate, random: Random) -> Estate:
     """A topic of the source as a whole."""
-    topic = random.choice((*_METRICS, *_SECTIONS, Topic.SMART, Topic.FILESYSTEMS, Topic.BACKUPS, Topic.BACKUP_TASKS))
+    topic = random.choice((*_METRICS, *_SECTIONS, Topic.SMART, Topic.FILESYSTEMS, *_LISTS))
     for resource in part.resources:
         _hide(resource, topic)
     if topic is Topic.BACKUPS:
         part.pbs_backups, part.pve_backups, part.backup_stores = [], [], []
     elif topic is Topic.BACKUP_TASKS:
         part.backup_tasks, part.pbs_jobs = [], []
+    elif topic is Topic.REPLICATION:
+        part.replication_jobs = []
     part.gaps.append(_gap(name, topic))
     return part
 
@@ -99,6 +107,7 @@ def list_cut(name: str, part: Estate, random: Random) -> Estate:
         (Topic.BACKUPS, part.pve_backups),
         (Topic.BACKUP_TASKS, part.backup_tasks),
         (Topic.BACKUP_TASKS, part.pbs_jobs),
+        (Topic.REPLICATION, part.replication_jobs),
     ):
         if random.random() < 0.5:
             if rows is part.backup_tasks:

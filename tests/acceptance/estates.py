@@ -124,6 +124,8 @@ def _settle(parts: Parts, thing: Thing) -> None:
         parts[task.instance or ""].backup_tasks.append(task)
     parts["pbs1"].pbs_backups.extend(thing.pbs)
     parts["pbs1"].pbs_jobs.extend(thing.jobs)
+    for job in thing.replications:
+        parts[job.instance or ""].replication_jobs.append(job)
     for backup in thing.pve:
         parts[backup.instance or ""].pve_backups.append(backup)
 

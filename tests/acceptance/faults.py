@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from findings.kinds import Kind
 from patrol.estate.model import Metric, Reading, Status
+from signals.ceph_evidence import CephHealthRow, CephMessageRow, CephMgrMap, CephRow
 from signals.evidence import (
     FailingAttribute,
     PoolRow,
@@ -16,8 +17,20 @@ from signals.evidence import (
     VdevRow,
     ZfsRow,
 )
+from signals.protection_evidence import SnapshotRow
 from signals.usage import MAIN_DISK
-from tests.acceptance.things import DATASTORE, DISK_CLEAR, HOSTILE, Thing, ago, attempt, back_up, disk_id, spelled
+from tests.acceptance.things import (
+    DATASTORE,
+    DISK_CLEAR,
+    GIGABIT,
+    HOSTILE,
+    Thing,
+    ago,
+    attempt,
+    back_up,
+    disk_id,
+    spelled,
+)
 
 
 class Condition(NamedTuple):
@@ -112,6 +125,19 @@ def _hot_sensor(thing: Thing, random: Random) -> Iterable[Condition]:
     yield Condition(Kind.HIGH_TEMPERATURE, thing.main.id, f"{name}/{label}" if label else name)
 
 
+def _faulty_packets(thing: Thing, random: Random) -> Iterable[Condition]:
+    row = random.choice(thing.main.interfaces or [])
+    setattr(row, random.choice(("rx_errors_percent", "tx_errors_percent")), random.uniform(1.1, 100))
+    yield Condition(Kind.NETWORK_ERRORS, thing.main.id, row.name)
+
+
+def _busy_link(thing: Thing, random: Random) -> Iterable[Condition]:
+    row = (thing.main.interfaces or [])[0]
+    rate = random.uniform(0.91, 1.1) * GIGABIT
+    setattr(row, random.choice(("rx_bytes_per_second", "tx_bytes_per_second")), rate)
+    yield Condition(Kind.HIGH_NETWORK, thing.main.id, row.name)
+
+
 def _offline(thing: Thing, random: Random) -> Iterable[Condition]:
     thing.main.status = random.choice((Status.OFFLINE, Status.STOPPED))
     thing.main.metrics = {}
@@ -179,6 +205,28 @@ def _failed_node_job(thing: Thing, random: Random) -> Iterable[Condition]:
     newest.status = random.choice(("job errors", "command 'vzdump' failed: exit code 255"))
     newest.end_time = spelled(ago(2), random, newest.instance or "")
     yield Condition(Kind.BACKUP_FAILED, f"node:{old.instance}:pve1", "vzdump")
+
+
+def _old_snapshot(thing: Thing, random: Random) -> Iterable[Condition]:
+    name = random.choice(("before-upgrade", "\x1b[31mred", "s" * 40))
+    taken = spelled(ago(random.uniform(720.1, 30_000)), random, thing.main.instance)
+    kept = [row for row in thing.main.snapshots or [] if row.snapshot_name != name]
+    thing.main.snapshots = [*kept, SnapshotRow(snapshot_name=name, time=taken)]
+    yield Condition(Kind.SNAPSHOT_OLD, thing.main.id, " ".join(name.replace("\x1b", " ").split()))
+
+
+def _failed_replication(thing: Thing, random: Random) -> Iterable[Condition]:
+    job = thing.replications[0]
+    job.status, job.error, job.fail_count = random.choice(
+        (("error", None, None), ("ok", "No route to host", None), (None, None, 3), ("failed", "\x1b[31mred", 1))
+    )
+    yield Condition(Kind.REPLICATION_FAILED, thing.main.id, str(job.id))
+
+
+def _late_replication(thing: Thing, random: Random) -> Iterable[Condition]:
+    job = thing.replications[0]
+    job.next_sync = spelled(ago(random.uniform(24.1, 900)), random, thing.main.instance)
+    yield Condition(Kind.REPLICATION_FAILED, thing.main.id, str(job.id))
 
 
 # --- disks ------------------------------------------------------------------------------------------------------------
@@ -334,6 +382,36 @@ def _degraded_array(thing: Thing, random: Random) -> Iterable[Condition]:
     yield Condition(Kind.RAID_DEGRADED, thing.main.id)
 
 
+def _ceph(thing: Thing) -> CephRow:
+    assert thing.main.ceph is not None
+    return thing.main.ceph
+
+
+def _unhealthy_ceph(thing: Thing, random: Random) -> Iterable[Condition]:
+    row = _ceph(thing)
+    how = random.choice(("word", "osds", "copies", "manager"))
+    if how == "word":
+        messages = [CephMessageRow(message=random.choice(HOSTILE))]
+        row.health = CephHealthRow(status=random.choice(("HEALTH_WARN", "health_err")), messages=messages)
+    elif how == "osds" and row.osd_map is not None:
+        row.osd_map.num_up = 2
+    elif how == "copies" and row.pg_map is not None:
+        row.pg_map.degraded_ratio = 0.01
+    else:
+        row.mgr_map = CephMgrMap(available=False)
+    yield Condition(Kind.CEPH_UNHEALTHY, thing.main.id)
+
+
+def _full_ceph(thing: Thing, random: Random) -> Iterable[Condition]:
+    row, percent = _ceph(thing), round(random.uniform(75.1, 100), 2)
+    if row.pg_map is not None and random.random() < 0.5:
+        row.pg_map.usage_percent = percent
+        yield Condition(Kind.HIGH_DISK, thing.main.id)
+    else:
+        (row.pools or [])[0].percent_used = percent
+        yield Condition(Kind.HIGH_DISK, thing.main.id, "pool vms")
+
+
 FAULTS: dict[str, tuple[Fault, ...]] = {
     "host": (
         Fault("cpu", _metric(Kind.HIGH_CPU, Metric.CPU, 70)),
@@ -346,6 +424,8 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         Fault("file system errors", _filesystem_errors),
         Fault("unit", _failed_unit),
         Fault("sensor", _hot_sensor),
+        Fault("faulty packets", _faulty_packets),
+        Fault("busy link", _busy_link),
         Fault("offline", _offline),
     ),
     "node": (
@@ -363,6 +443,9 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         Fault("failed backup", _failed_backup),
         Fault("old backup", _old_backup),
         Fault("no backup", _no_backup),
+        Fault("old snapshot", _old_snapshot),
+        Fault("failed replication", _failed_replication),
+        Fault("late replication", _late_replication),
     ),
     "stopped guest": (Fault("failed backup", _failed_backup), Fault("old backup", _old_backup)),
     "disk": (
@@ -386,6 +469,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         Fault("errors", _btrfs_errors),
     ),
     "raid": (Fault("degraded", _degraded_array),),
+    "ceph": (Fault("unhealthy", _unhealthy_ceph), Fault("full", _full_ceph)),
     "server job": (Fault("failed", _failed_server_job),),
     "node job": (Fault("failed", _failed_node_job),),
 }

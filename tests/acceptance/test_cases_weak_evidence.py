@@ -325,7 +325,7 @@ class TestConditionsBesideTheSeven:
             (
                 {"pools": [], "ceph_clusters": [{"name": "ceph", "health": "HEALTH_ERR", "usage_percent": 20}]},
                 "pools",
-                Kind.POOL_DEGRADED,
+                Kind.CEPH_UNHEALTHY,
                 "storage:ceph:ceph",
             ),
             (

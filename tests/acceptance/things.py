@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from findings.identity import canonical_id
 from findings.model import Gap
 from patrol.estate.model import Metric, Reading, Resource, ResourceType, Status
+from signals.ceph_evidence import CephHealthRow, CephMgrMap, CephOsdMap, CephPgMap, CephPoolRow, CephRow
 from signals.evidence import (
     BackupTaskRow,
     BtrfsDeviceRow,
@@ -32,6 +33,8 @@ from signals.evidence import (
     VdevRow,
     ZfsRow,
 )
+from signals.protection_evidence import ReplicationRow, SnapshotRow
+from signals.traffic_evidence import BlockDeviceRow, InterfaceRow
 from tests.run.builders import NOW
 
 ZONES = {"lab": "Asia/Tokyo", "site2": "America/New_York", "pbs1": "Australia/Brisbane"}
@@ -55,6 +58,9 @@ HOSTILE = (
     "a/b:c|d;e" + "x" * 300,
 )
 
+GIGABIT = 125_000_000
+"""Bytes a second of a link of 1000 Mbit/s."""
+
 UNUSED_CPU_WINDOWS = (0.0, 60.0, 299.0)
 
 
@@ -67,6 +73,7 @@ class Thing:
     pbs: list[PbsBackupRow] = field(default_factory=list)
     pve: list[PveBackupRow] = field(default_factory=list)
     jobs: list[PbsJobRow] = field(default_factory=list)
+    replications: list[ReplicationRow] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
 
     @property
@@ -147,6 +154,20 @@ def host(random: Random, place: Place) -> Thing:
             SensorRow(name="nct6775", label="SYSTIN", celsius=127),
             SensorRow(name="acpitz", label="", celsius=None),
         ],
+        interfaces=[
+            InterfaceRow(
+                name=each,
+                rx_bytes=81 << 30,
+                speed_mbps=speed,
+                rx_bytes_per_second=low(random, place, 80, 90) / 100 * GIGABIT,
+                tx_bytes_per_second=random.uniform(0, 0.7) * GIGABIT,
+                rx_errors_percent=low(random, place, 0.5, 1),
+                tx_errors_percent=0.0,
+                window_seconds=random.choice((300.0, 3600.0)),
+            )
+            for each, speed in (("eno1", 1000), ("vmbr0", None))
+        ],
+        block_devices=[BlockDeviceRow(device="sda", read_bytes=1 << 40, read_bytes_per_second=9e9, window_seconds=300)],
     )
     if random.random() < 0.3:
         del resource.metrics[random.choice((Metric.PRESSURE_CPU, Metric.PRESSURE_IO))]
@@ -211,6 +232,7 @@ def guest(random: Random, place: Place) -> Thing:
             Metric.MEMORY: Reading(value=low(random, place, 75, 80)),
         },
         first_seen=ago(3000),
+        snapshots=snapshots(random, place),
         probes=random.choice(
             (
                 [ProbeRow(kind="icmp", ok=True, address="10.0.0.1")],
@@ -230,7 +252,33 @@ def guest(random: Random, place: Place) -> Thing:
     thing = Thing([resource])
     back_up(thing, random, hours=random.uniform(1, 40))
     attempts(thing, random)
+    thing.replications = [replication(resource, random, place)]
     return thing
+
+
+def snapshots(random: Random, place: Place) -> list[SnapshotRow]:
+    """Snapshots that are younger than a month, and the state that runs."""
+    hours = 720 if random.random() < 0.2 and not place.calm else random.uniform(0.1, 700)
+    taken = spelled(ago(hours), random, place.cluster)
+    young = SnapshotRow(snapshot_name="before-upgrade", time=taken, size_bytes=random.choice((None, 1 << 40)))
+    return random.choice(([], [young], [SnapshotRow(snapshot_name="current"), young]))
+
+
+def replication(resource: Resource, random: Random, place: Place) -> ReplicationRow:
+    """A job that is on time, or within a day of it."""
+    behind = random.choice((19, 22, 24)) if random.random() < 0.2 and not place.calm else random.uniform(-9, 18)
+    return ReplicationRow(
+        id=f"{resource.vmid}-0",
+        guest_id=random.choice((resource.vmid, str(resource.vmid))),
+        guest_type=_word(resource) if random.random() < 0.5 else None,
+        instance=place.cluster,
+        target_node="pve2",
+        status=random.choice(("ok", "OK", "", None)),
+        last_sync=spelled(ago(behind + 1), random, place.cluster),
+        next_sync=spelled(ago(behind), random, place.cluster),
+        fail_count=random.choice((None, 0)),
+        resource_id=resource.id if random.random() < 0.5 else "",
+    )
 
 
 def back_up(thing: Thing, random: Random, *, hours: float) -> None:
@@ -499,6 +547,34 @@ def raid(random: Random, place: Place) -> Thing:
     )
 
 
+def ceph(random: Random, place: Place) -> Thing:
+    """A Ceph cluster with two pools."""
+    fsid = f"{place.cluster}-{place.number}"
+    row = CephRow(
+        fsid=fsid,
+        health=CephHealthRow(status=random.choice(("HEALTH_OK", "health_ok"))),
+        mgr_map=CephMgrMap(available=random.choice((None, True))),
+        osd_map=CephOsdMap(num_osds=4, num_up=3, num_in=3),
+        pg_map=CephPgMap(usage_percent=low(random, place, 70, 75), degraded_ratio=random.choice((None, 0.0))),
+        pools=[
+            CephPoolRow(id=1, name="vms", percent_used=low(random, place, 70, 75)),
+            CephPoolRow(id=2, name=".mgr", percent_used=0.0),
+        ],
+    )
+    return Thing(
+        [
+            Resource(
+                id=f"storage:ceph:{fsid}",
+                type=ResourceType.STORAGE,
+                name="ceph",
+                source=place.cluster,
+                parent=f"node:{place.cluster}:pve1",
+                ceph=row,
+            )
+        ]
+    )
+
+
 def server_job(random: Random, place: Place) -> Thing:
     """A job of the backup server whose last run ended well. It brings no resource: the server has it."""
     row = PbsJobRow(
@@ -545,6 +621,7 @@ THINGS: dict[str, Recipe] = {
     "zfs": zfs,
     "btrfs": btrfs,
     "raid": raid,
+    "ceph": ceph,
     "server job": server_job,
     "node job": node_job,
 }

@@ -4,13 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Look
 from signals.evidence import (
     BtrfsDeviceRow,
     BtrfsRow,
-    CephClusterRow,
     InventoryRow,
     PerformanceOutput,
     PoolRow,
@@ -380,42 +378,6 @@ def test_what_was_not_read_of_a_btrfs_is_not_clear() -> None:
     judged = judge(btrfs(None))
     assert judged.look(Kind.POOL_DEGRADED, "fs") is Look.BLIND
     assert judged.look(Kind.FILESYSTEM_ERRORS, "fs") is None
-
-
-# --- Ceph ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("health", "look", "severity"),
-    [
-        ("HEALTH_OK", Look.CLEAR, None),
-        ("HEALTH_WARN", Look.PRESENT, "warning"),
-        ("health_err", Look.PRESENT, "critical"),
-        ("", Look.BLIND, None),
-        ("HEALTH_ODD", Look.BLIND, None),
-    ],
-)
-def test_ceph_health_is_judged(health: str, look: Look, severity: str | None) -> None:
-    row = CephClusterRow(name="lab", health=health, health_message="1 osds down", usage_percent=50)
-    judged = Judged(PoolDetector, PoolsOutput(ceph_clusters=[row]))
-    assert judged.look(Kind.POOL_DEGRADED, "storage:ceph:lab") is look
-    assert judged.told() == ({("pool_degraded", severity, "storage:ceph:lab", "")} if severity else set())
-    assert judged.look(Kind.HIGH_DISK, "storage:ceph:lab") is Look.CLEAR
-
-
-@pytest.mark.parametrize(
-    ("percent", "look"), [(92, Look.PRESENT), (83, Look.HELD), (None, Look.BLIND), (0, Look.BLIND)]
-)
-def test_ceph_usage_is_judged_by_the_limit_of_storages(percent: float | None, look: Look) -> None:
-    output = PoolsOutput(ceph_clusters=[CephClusterRow(health="HEALTH_OK", usage_percent=percent)])
-    assert Judged(PoolDetector, output).look(Kind.HIGH_DISK, "storage:ceph:ceph") is look
-
-
-def test_a_ceph_cluster_is_not_the_storage_that_is_called_like_it() -> None:
-    storage = InventoryRow(id="storage:lab:ceph", type="storage", name="ceph")
-    output = PoolsOutput(ceph_clusters=[CephClusterRow(name="ceph", health="HEALTH_ERR", health_message="")])
-    judged = Judged(PoolDetector, output, known=(storage,))
-    assert judged.one(Kind.POOL_DEGRADED).resource_id == canonical_id("storage", "ceph", "ceph")
 
 
 # --- when clear counts -----------------------------------------------------------------------------------------------

@@ -31,7 +31,11 @@ OF_WEB = "alerts.json: overrides[web].backup.warningDays"
 DAYS: dict[str, object] = {"backupDefaults": {"warningDays": 3}}
 IGNORED: dict[str, object] = {"backupDefaults": {"ignoreVMIDs": ["10*"]}}
 
-USAGE = [metric for metric in Limited if metric not in {Limited.DISK_WEAR, Limited.BACKUP_AGE}]
+HEALTH = {
+    *(Limited.DISK_WEAR, Limited.BACKUP_AGE, Limited.SNAPSHOT_AGE, Limited.REPLICATION_LAG, Limited.NETWORK_ERRORS),
+}
+USAGE = [metric for metric in Limited if metric not in HEALTH]
+"""What a switch of alerting silences. The size of a snapshot is among them here only because nothing limits it."""
 
 
 def settings(document: object) -> AlertSettings:
@@ -75,6 +79,8 @@ def found(
         (Limited.DISK_TEMPERATURE, "hdd", 55, None),
         (Limited.DISK_TEMPERATURE, "", 55, None),
         (Limited.DISK_WEAR, "", 80, None),
+        (Limited.REPLICATION_LAG, "", 24, None),
+        (Limited.NETWORK_USE, "", 90, None),
     ],
 )
 def test_without_an_alert_file_the_built_in_limits_hold(
@@ -84,6 +90,12 @@ def test_without_an_alert_file_the_built_in_limits_hold(
     assert limit is not None
     assert (limit.trigger, limit.clear, limit.critical) == (trigger, trigger - 5, critical)
     assert limit.provenance == "built-in"
+
+
+def test_without_an_alert_file_few_lost_packets_and_young_snapshots_are_fine() -> None:
+    errors, age = (thresholds().limit(VM, metric) for metric in (Limited.NETWORK_ERRORS, Limited.SNAPSHOT_AGE))
+    assert errors == Limit(trigger=1, clear=0.5, watch=0.5, provenance="built-in")
+    assert age == Limit(trigger=720, clear=720, provenance="built-in")
 
 
 def test_without_an_alert_file_a_backup_is_stale_after_what_patrol_toml_says() -> None:
@@ -415,6 +427,78 @@ def test_lists_of_names_and_tags_leave_usage_and_connectivity_out_but_not_backup
 
 def test_a_container_prefix_leaves_other_containers_alone() -> None:
     assert thresholds({"dockerIgnoredContainerPrefixes": ["x"]}).limit(CONTAINER, Limited.CPU) is not None
+
+
+# --- what only an operator limits, and snapshots ---
+
+RATES = [Limited.NETWORK_IN, Limited.NETWORK_OUT, Limited.DISK_READ, Limited.DISK_WRITE]
+_WIRE = {
+    Limited.NETWORK_IN: "networkIn",
+    Limited.NETWORK_OUT: "networkOut",
+    Limited.DISK_READ: "diskRead",
+    Limited.DISK_WRITE: "diskWrite",
+}
+
+
+@pytest.mark.parametrize("metric", RATES)
+def test_a_rate_has_no_limit_until_an_operator_sets_one(metric: Limited) -> None:
+    for document in (None, {}):
+        assert all(thresholds(document).limit(row, metric) is None for row in (VM, NODE, AGENT, STRANGER))
+    document = {
+        "guestDefaults": {_WIRE[metric]: pair(120, 100)},
+        "overrides": {"pve1": {_WIRE[metric]: pair(300, 0)}},
+    }
+    assert found(document, VM, metric) == (120, 100, f"alerts.json: guestDefaults.{_WIRE[metric]}")
+    assert found(document, AGENT, metric) is None
+    limits = thresholds(document).for_inventory(Inventory([InventoryOutput(resources=[NODE])]))
+    limit = limits.limit(NODE, metric)
+    assert limit is not None
+    assert (limit.trigger, limit.clear, limit.critical) == (300, 295, None)
+
+
+AGE, SIZE = Limited.SNAPSHOT_AGE, Limited.SNAPSHOT_SIZE
+SNAPSHOTS = "alerts.json: snapshotDefaults"
+
+
+@pytest.mark.parametrize(
+    ("document", "metric", "expected"),
+    [
+        ({}, AGE, (720, None, "built-in")),
+        ({"snapshotDefaults": {"warningDays": 3}}, AGE, (720, None, "built-in")),  # not enabled, and not switched off
+        ({"snapshotDefaults": {"enabled": False}}, AGE, None),
+        ({"snapshotDefaults": {"enabled": True, "warningDays": 3}}, AGE, (72, 1080, f"{SNAPSHOTS}.warningDays")),
+        (
+            {"snapshotDefaults": {"enabled": True}},
+            AGE,
+            (720, 1080, "alerts.json (format default): snapshotDefaults.warningDays"),
+        ),
+        ({"snapshotDefaults": {"enabled": True, "warningDays": 0}}, AGE, None),
+        ({"enabled": False}, AGE, (720, None, "built-in")),
+        ({}, SIZE, None),
+        (
+            {"snapshotDefaults": {"enabled": True, "warningSizeGiB": 50, "criticalSizeGiB": 80}},
+            SIZE,
+            (50, 80, f"{SNAPSHOTS}.warningSizeGiB"),
+        ),
+        (
+            {"overrides": {"web": {"snapshot": {"warningDays": 7, "criticalDays": 7}}}},
+            AGE,
+            (168, None, "alerts.json: overrides[web].snapshot.warningDays"),
+        ),
+        ({"overrides": {"web": {"snapshot": {"enabled": False}}}}, AGE, None),
+        (
+            {"overrides": {"web": {"snapshot": {"enabled": True}}}, "snapshotDefaults": {"warningDays": 5}},
+            AGE,
+            (120, 1080, f"{SNAPSHOTS}.warningDays"),
+        ),
+        ({"overrides": {"web": {"note": "x"}}}, AGE, (720, None, "built-in")),
+        ({"overrides": {"web": {"disabled": True}}}, AGE, None),
+    ],
+)
+def test_the_limits_of_snapshots(document: object, metric: Limited, expected: tuple | None) -> None:
+    limit = thresholds(document).for_inventory(Inventory([InventoryOutput(resources=[VM])])).limit(VM, metric)
+    assert (limit and (limit.trigger, limit.critical, limit.provenance)) == expected
+    assert limit is None or limit.clear == limit.trigger
 
 
 # --- connectivity ---

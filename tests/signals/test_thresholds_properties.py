@@ -66,6 +66,10 @@ DISK_TYPES = st.sampled_from(["", "nvme", "sas", "sata", "hdd", "ssd", "zip", "c
 MODES = st.fixed_dictionaries({}, optional={"proactive": st.booleans(), "backup_stale_hours": st.integers(-1, 99)})
 
 
+WITHOUT_HYSTERESIS = {Limited.BACKUP_AGE, Limited.SNAPSHOT_AGE, Limited.SNAPSHOT_SIZE}
+RATES = {Limited.NETWORK_IN, Limited.NETWORK_OUT, Limited.DISK_READ, Limited.DISK_WRITE}
+
+
 def settings_of(document: object) -> AlertSettings:
     return parse_alert_settings(json.dumps(document))
 
@@ -82,14 +86,15 @@ def test_tiers_are_in_order_and_the_provenance_is_a_place(
         return
     assert limits.switched_off_by(row, metric, disk_type=disk_type) == ""
     assert is_place(limit.provenance, document, settings)
-    if metric is Limited.BACKUP_AGE:
+    if metric in WITHOUT_HYSTERESIS:
         assert 0 < limit.clear == limit.trigger
     else:
         assert limit.watch is not None
-        assert 0 < limit.watch < limit.trigger <= 100
+        assert 0 < limit.watch < limit.trigger
+        assert limit.trigger <= 100 or metric in RATES
         assert 0 < limit.clear < limit.trigger
     assert limit.critical is None or limit.trigger < limit.critical
-    assert limit.critical is None or metric is Limited.BACKUP_AGE or limit.critical <= 100
+    assert limit.critical is None or metric in WITHOUT_HYSTERESIS or limit.critical <= 100
 
 
 def is_place(provenance: str, document: Mapping[str, object], settings: AlertSettings) -> bool:

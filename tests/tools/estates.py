@@ -1,13 +1,15 @@
 """Small estates for the tests of the tools."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from findings.model import Finding, Gap, GapReason, Topic
 from findings.silence import Silence
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
+from patrol.history.model import Level, Measure, Point, SeriesKey, moment
 from patrol.tools.registry import Toolbox
+from signals.ceph_evidence import CephHealthRow, CephRow
 from signals.evidence import DiskRow, FilesystemRow, PoolRow, RaidRow
 
 NOW = datetime(2026, 3, 2, 6, tzinfo=UTC)
@@ -67,6 +69,16 @@ def pool(host: str, name: str, **row: object) -> Resource:
         parent=f"node:a:{host}",
         source="lab",
         pool=PoolRow(**row),
+    )
+
+
+def cluster(fsid: str, **row: object) -> Resource:
+    return Resource(
+        id=f"storage:ceph:{fsid}",
+        type=ResourceType.STORAGE,
+        name="ceph",
+        source="lab",
+        ceph=CephRow(**{"fsid": fsid, "health": CephHealthRow(status="HEALTH_OK"), **row}),
     )
 
 
@@ -137,5 +149,34 @@ class GivenFindings:
         return self.quiet_by
 
 
-def toolbox(estate: Estate, known: GivenFindings | None = None) -> Toolbox:
-    return Toolbox(estate, NOW, known=known or GivenFindings())
+@dataclass(frozen=True, kw_only=True)
+class GivenPast:
+    """Stored averages of hours, the newest last, as a test gives them: by resource, measure and subject."""
+
+    series: dict[SeriesKey, Sequence[float]]
+    now: datetime = NOW
+
+    def points(
+        self,
+        resource_ids: Collection[str],
+        measures: Collection[Measure],
+        period: timedelta,
+        *,
+        step: Level,
+        extremes: bool = True,
+    ) -> dict[SeriesKey, list[Point]]:
+        return {
+            key: self._of_hours(values, period)
+            for key, values in self.series.items()
+            if key.resource_id in resource_ids and key.measure in measures
+        }
+
+    def _of_hours(self, values: Sequence[float], period: timedelta) -> list[Point]:
+        until = self.now.timestamp() // 3600 * 3600
+        points = [moment(until - 3600 * back, value) for back, value in enumerate(reversed(values), 1)]
+        return sorted(point for point in points if point.at_seconds >= self.now.timestamp() - period.total_seconds())
+
+
+def toolbox(estate: Estate, known: GivenFindings | None = None, past: GivenPast | None = None) -> Toolbox:
+    """Tools over an estate, a record of findings and a history: empty ones where none are given."""
+    return Toolbox(estate, NOW, past or GivenPast(series={}), known or GivenFindings())

@@ -16,7 +16,7 @@ from signals.evidence import (
     PbsJobRow,
     PveBackupRow,
 )
-from tests.tools.estates import gap, guest, node, pool, source, toolbox
+from tests.tools.estates import NOW, gap, guest, node, pool, source, toolbox
 
 TWO_CLUSTERS = [
     node("h1", "alpha"),
@@ -60,7 +60,7 @@ ROWS = [
 
 
 def view_of(resources: list[Resource], **sections: object) -> EstateView:
-    return EstateView(Estate(sources=[source()], resources=resources, **sections))
+    return EstateView(Estate(sources=[source()], resources=resources, **sections), NOW)
 
 
 @pytest.mark.parametrize(("rule", "row", "owner"), ROWS, ids=[row[0] for row in ROWS])

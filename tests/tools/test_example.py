@@ -7,9 +7,11 @@ import pytest
 
 from patrol.estate.model import Estate, ResourceType
 from patrol.estate.sources.snapshot import SnapshotSource, load_inventory
+from patrol.history.model import Measure, SeriesKey
 from patrol.tools.registry import TOOLS
-from tests.tools.estates import toolbox
+from tests.tools.estates import GivenPast, toolbox
 
+PAST = GivenPast(series={SeriesKey("storage:pve1:tank", Measure.USAGE): [30 + hour / 12 for hour in range(336)]})
 EXAMPLE = Path(__file__).parents[2] / "config" / "estate.example.json"
 
 
@@ -33,8 +35,9 @@ def test_every_section_of_the_document_is_shown(estate: Estate) -> None:
     [(tool.name, tool.selector_argument, name) for tool in TOOLS.values() for name in tool.selectors],
 )
 def test_every_selector_has_rows_and_is_complete(estate: Estate, tool: str, argument: str, selector: str) -> None:
-    more = {"search": {"query": "web"}, "get": {"resource_id": "web"}}.get(selector, {})
-    page = toolbox(estate).call(tool, {argument: selector, **more})
+    needs = {"search": {"query": "web"}, "get": {"resource_id": "web"}, "config": {"resource_id": "web"}}
+    more = needs.get(selector, {})
+    page = toolbox(estate, past=PAST).call(tool, {argument: selector, **more})
     assert page.complete
     assert len(msgspec.json.encode(page)) > 50
 

@@ -7,30 +7,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patrol.estate.model import Alert, Estate
+from patrol.estate.model import Alert, Estate, ResolvedAlert
 from patrol.tools.registry import TOOLS, Toolbox
 from signals.coverage import Coverage
 from signals.detector import EvidencePage, Sweep
 from signals.evidence import BackupTaskRow, PbsBackupRow, PbsJobRow, PveBackupRow
 from signals.model import Origin
-from tests.tools.estates import array, disk, filesystem, guest, node, pool, readings, source, toolbox
+from signals.protection_evidence import ReplicationRow, SnapshotRow
+from tests.tools.estates import NOW, array, cluster, disk, filesystem, guest, node, pool, readings, source, toolbox
 
 EVERY_SELECTOR = [
-    (tool.name, tool.selector_argument, name) for tool in TOOLS.values() for name in tool.selectors if name != "get"
+    (tool.name, tool.selector_argument, name)
+    for tool in TOOLS.values()
+    for name in tool.selectors
+    if name not in {"get", "config"}
 ]
 ROWS = {
     "summary", "disks", "hosts", "smart", "raid", "arrays", "pools", "resources", "pbs", "pve", "recent_tasks", "tasks",
     "jobs", "alerts", "matches", "guests", "systems", "nodes", "vms", "containers", "physical_disks", "storage_pools",
-    "raid_arrays", "clusters",
+    "raid_arrays", "clusters", "snapshots", "patterns", "predictions", "active", "dismissed",
 }  # fmt: skip
 GROUPS = {"proxmox", "docker", "kubernetes"}
 NESTED = {"hosts": ("smart", "raid", "arrays")}
 
 
 def estate_of(size: int) -> Estate:
-    resources = [node("a", f"pve{number}", metrics=readings(5), units=[], sensors=[]) for number in range(size)]
+    resources = [
+        node("a", f"pve{number}", metrics=readings(5), units=[], sensors=[], interfaces=[], block_devices=[])
+        for number in range(size)
+    ]
     for number in range(size):
-        resources.append(guest("a", 100 + number, f"pve{number % 3}", filesystems=[filesystem("/", 5)]))
+        kept = [SnapshotRow(snapshot_name=f"s{each}", time=1_700_000_000) for each in range(number % 3)]
+        resources.append(guest("a", 100 + number, f"pve{number % 3}", filesystems=[filesystem("/", 5)], snapshots=kept))
+        resources.append(cluster(f"fsid-{number}"))
         resources.append(disk(f"pve{number % 3}", f"sd{number}"))
         resources.append(pool(f"pve{number % 3}", f"pool{number}"))
         resources.append(array(f"pve{number % 3}", f"md{number}"))
@@ -44,6 +53,12 @@ def estate_of(size: int) -> Estate:
         ],
         pbs_backups=[PbsBackupRow(vmid=100 + number, backup_type="vm") for number in range(size)],
         pve_backups=[PveBackupRow(vmid=100 + number) for number in range(size)],
+        replication_jobs=[
+            ReplicationRow(id=f"r{number}", guest_id=100 + number, instance="a") for number in range(size)
+        ],
+        resolved_alerts=[
+            ResolvedAlert(id=str(number), resource_id="node:a:pve0", resolved_time=NOW) for number in range(size)
+        ],
         pbs_jobs=[PbsJobRow(id=f"j{number}", type="sync") for number in range(size)],
     )
 
@@ -89,7 +104,7 @@ def test_pages_together_are_all_rows_once(tool: str, argument: str, selector: st
 
 @pytest.mark.parametrize(("tool", "argument", "selector"), EVERY_SELECTOR)
 def test_the_order_is_that_of_the_whole_where_there_is_one_list(tool: str, argument: str, selector: str) -> None:
-    if selector in {"list", "health", "backups", "disk_health"}:
+    if selector in {"list", "health", "backups", "disk_health", "snapshots"}:
         return  # several lists side by side
     box = toolbox(estate_of(7))
     arguments = {argument: selector, **({"query": "pve"} if selector == "search" else {})}

@@ -4,7 +4,7 @@ import dataclasses
 
 from patrol.estate.memory.model import Recognition
 from patrol.estate.merging import merge_resources
-from patrol.estate.model import Estate, Resource
+from patrol.estate.model import Estate, Resource, lists_about_resources
 
 
 def follow(estate: Estate, recognition: Recognition) -> None:
@@ -50,7 +50,7 @@ def _follow_references(estate: Estate, recognition: Recognition) -> None:
     for resource in estate.resources:
         if resource.parent not in settled:
             resource.parent = now_called(resource.parent)
-    for rows in (estate.alerts, estate.backup_tasks, estate.pbs_backups, estate.pve_backups, estate.pbs_jobs):
+    for rows in lists_about_resources(estate):
         for row in rows:
             if row.resource_id not in settled:
                 row.resource_id = now_called(row.resource_id)

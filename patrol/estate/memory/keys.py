@@ -1,8 +1,8 @@
 """What proves a collected resource to be a remembered one, and what proves that it is not.
 
-Proof: serial number or WWN of a disk; cluster and VMID of a guest; the UUID of an array or btrfs file system; the
-aliases `machine-id:…` and `uuid:…` (SMBIOS or configuration) that a source gives. `mac:…` never proves, but speaks
-against. Equal names prove nothing.
+Proof: serial number or WWN of a disk; cluster and VMID of a guest; the UUID of an array, btrfs file system or Ceph
+cluster; the aliases `machine-id:…` and `uuid:…` (SMBIOS or configuration) that a source gives. `mac:…` never proves,
+but speaks against. Equal names prove nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -41,6 +41,8 @@ def strong_keys(resource: Resource) -> list[str]:
         keys.append(canonical_id(ResourceType.RAID, "uuid", resource.raid.uuid))
     elif resource.pool is not None and resource.pool.btrfs is not None and resource.pool.btrfs.uuid:
         keys.append(canonical_id(ResourceType.STORAGE, "uuid", resource.pool.btrfs.uuid))
+    elif resource.ceph is not None and resource.ceph.fsid:
+        keys.append(canonical_id(ResourceType.STORAGE, "uuid", resource.ceph.fsid))
     if resource.aliases:
         keys.extend([text for text in resource.aliases if text.startswith(_PROVING_SCHEMES)])
     return keys

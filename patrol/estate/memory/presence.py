@@ -20,7 +20,7 @@ COMPLETE_RUNS = 2
 
 _LISTED_BY = {
     ResourceType.DISK.value: (Topic.SMART,),
-    ResourceType.STORAGE.value: (Topic.POOLS, Topic.BTRFS),
+    ResourceType.STORAGE.value: (Topic.POOLS, Topic.BTRFS, Topic.CEPH),
     ResourceType.RAID.value: (Topic.RAID,),
 }
 """Types that are found by reading a topic of their own, which may fail while the inventory does not."""

@@ -141,7 +141,8 @@ def topics_of(estate: Estate) -> list[Topic]:
     for resource in estate.resources:
         found.update(_topics_on(resource))
     carried = (
-        (Topic.ALERTS, estate.alerts),
+        (Topic.ALERTS, estate.alerts or estate.resolved_alerts),
+        (Topic.REPLICATION, estate.replication_jobs),
         (Topic.BACKUP_TASKS, estate.backup_tasks),
         (Topic.BACKUPS, estate.pbs_backups or estate.pve_backups or estate.backup_stores),
     )
@@ -169,6 +170,11 @@ def _topics_on(resource: Resource) -> set[Topic]:
         (Topic.SMART, resource.disk),
         (Topic.POOLS, resource.pool),
         (Topic.RAID, resource.raid),
+        (Topic.CEPH, resource.ceph),
+        (Topic.SNAPSHOTS, resource.snapshots),
+        (Topic.NETWORK, resource.interfaces),
+        (Topic.DISK_IO, resource.block_devices),
+        (Topic.CONFIG, resource.config),
         (Topic.BTRFS, resource.pool.btrfs if resource.pool is not None else None),
     )
     topics = {topic for topic, section in sections if section is not None}

@@ -269,7 +269,10 @@ def test_the_source_is_a_source() -> None:
 def test_every_topic_of_a_host_has_one_reader() -> None:
     topics = [topic for reader in READERS for topic in reader.topics]
     assert len(topics) == len(set(topics))
-    elsewhere = {Topic.INVENTORY, Topic.BACKUPS, Topic.BACKUP_TASKS, Topic.REACHABILITY, Topic.ALERTS, Topic.FINDINGS}
+    elsewhere = {
+        *(Topic.INVENTORY, Topic.BACKUPS, Topic.BACKUP_TASKS, Topic.REACHABILITY, Topic.ALERTS, Topic.FINDINGS),
+        *(Topic.SNAPSHOTS, Topic.REPLICATION, Topic.CEPH, Topic.CONFIG, Topic.NETWORK, Topic.DISK_IO),
+    }
     assert set(topics) == set(Topic) - elsewhere
 
 

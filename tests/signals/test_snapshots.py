@@ -1,0 +1,119 @@
+"""Snapshots: what is too old or too large, exactly on the limit, and what cannot be told."""
+
+import pytest
+
+from findings.kinds import Kind
+from findings.model import Look
+from signals.evidence import InventoryRow
+from signals.model import Origin
+from signals.protection_evidence import SnapshotRow, SnapshotsOutput
+from signals.snapshots import SnapshotDetector
+from signals.thresholds import Limit, Limited
+from tests.signals.metered import Judged, ago
+
+WEB = InventoryRow(id="vm:lab:101", type="vm", name="web", instance="lab", vmid=101, aliases=["qemu/101"])
+LIMITS = {
+    Limited.SNAPSHOT_AGE: Limit(trigger=720, clear=720, critical=1080, provenance="built-in"),
+    Limited.SNAPSHOT_SIZE: Limit(trigger=50, clear=50, provenance="alerts.json: snapshotDefaults.warningSizeGiB"),
+}
+GIB = 1 << 30
+
+
+def row(hours: float | None = 1, name: str = "s1", **fields: object) -> SnapshotRow:
+    time = None if hours is None else ago(hours)
+    return SnapshotRow(**{"snapshot_name": name, "time": time, "resource_id": WEB.id, "size_bytes": GIB, **fields})
+
+
+def judged(*rows: SnapshotRow, limits: dict[Limited, Limit] | None = None, **options: object) -> Judged:
+    output = SnapshotsOutput(snapshots=list(rows), guests=[WEB.id])
+    return Judged(SnapshotDetector, output, limits=LIMITS if limits is None else limits, known=(WEB,), **options)
+
+
+@pytest.mark.parametrize(
+    ("hours", "severity", "look"),
+    [
+        (1, None, Look.CLEAR),
+        (719.9, None, Look.CLEAR),
+        (720, None, Look.HELD),
+        (720.1, "warning", Look.PRESENT),
+        (1079, "warning", Look.PRESENT),
+        (1081, "critical", Look.PRESENT),
+    ],
+)
+def test_a_snapshot_beyond_its_limit_is_old(hours: float, severity: str | None, look: Look) -> None:
+    seen = judged(row(hours))
+    assert seen.look(Kind.SNAPSHOT_OLD, WEB.id, "s1") is look
+    assert seen.told() == ({("snapshot_old", severity, WEB.id, "s1")} if severity else set())
+
+
+def test_the_signal_says_how_old_since_when_and_by_which_limit() -> None:
+    (signal,) = judged(row(960, "before-upgrade")).signals
+    assert signal.summary == ("Snapshot before-upgrade is 40 days old (2026-01-21 06:00 UTC); the limit is 30 days")
+    assert (signal.value, signal.limit, signal.limit_source) == (960, 720, "built-in")
+    assert '"snapshot_name":"before-upgrade"' in signal.evidence
+
+
+@pytest.mark.parametrize(
+    ("gib", "look"), [(49.9, Look.CLEAR), (50, Look.HELD), (50.1, Look.PRESENT), (None, Look.BLIND), (-1, Look.BLIND)]
+)
+def test_a_snapshot_beyond_its_size_is_large(gib: float | None, look: Look) -> None:
+    seen = judged(row(size_bytes=None if gib is None else int(gib * GIB)))
+    assert seen.look(Kind.SNAPSHOT_LARGE, WEB.id, "s1") is look
+    assert seen.look(Kind.SNAPSHOT_OLD, WEB.id, "s1") is Look.CLEAR
+
+
+@pytest.mark.parametrize(
+    ("time", "reason"),
+    [
+        (None, "its time cannot be placed"),
+        ("yesterday", "its time cannot be placed"),
+        (0, "its time cannot be placed"),
+        (ago(-1), "it claims to be of the future"),
+    ],
+)
+def test_a_snapshot_of_no_known_time_is_blind(time: object, reason: str) -> None:
+    seen = judged(row(time=time))
+    assert seen.look(Kind.SNAPSHOT_OLD, WEB.id, "s1") is Look.BLIND
+    assert seen.reason(Kind.SNAPSHOT_OLD, WEB.id, "s1").startswith(reason)
+    assert seen.look(Kind.SNAPSHOT_OLD, WEB.id, "another") is Look.CLEAR
+
+
+def test_the_running_state_is_no_snapshot() -> None:
+    assert judged(row(None, "current")).told() == set()
+
+
+def test_a_guest_that_was_read_is_clear_of_snapshots_that_are_gone() -> None:
+    seen = judged()
+    assert seen.look(Kind.SNAPSHOT_OLD, WEB.id, "deleted") is Look.CLEAR
+    assert seen.look(Kind.SNAPSHOT_LARGE, WEB.id, "deleted") is Look.CLEAR
+    assert seen.look(Kind.SNAPSHOT_OLD, "vm:lab:102", "s1") is None
+
+
+def test_neither_an_incomplete_sweep_nor_a_model_clears() -> None:
+    assert judged(complete=False).look(Kind.SNAPSHOT_OLD, WEB.id) is None
+    assert judged(origin=Origin.MODEL).look(Kind.SNAPSHOT_OLD, WEB.id) is None
+    assert judged(row(960), origin=Origin.MODEL).told() != set()
+
+
+def test_what_an_operator_switched_off_is_not_looked_at() -> None:
+    seen = judged(row(9999, size_bytes=900 * GIB), limits={})
+    assert seen.signals == []
+    assert seen.look(Kind.SNAPSHOT_OLD, WEB.id) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "resource_id"),
+    [
+        ({"vmid": 101, "instance": "lab", "type": "qemu"}, WEB.id),
+        ({"vmid": "101", "type": "vm", "node": "pve1"}, "vm:pve1:101"),
+        ({"vmid": 7, "instance": "lab", "type": "lxc"}, "system-container:lab:7"),
+        ({}, "vm:unknown:unknown"),
+    ],
+)
+def test_a_recorded_row_without_our_id_means_the_guest_that_it_names(fields: dict, resource_id: str) -> None:
+    seen = judged(row(960, resource_id="", **fields))
+    assert [each.resource_id for each in seen.signals] == [resource_id]
+
+
+def test_a_name_of_nothing_printable_is_still_a_subject() -> None:
+    assert {each.subject for each in judged(row(960, "\x00"), row(960, "s" * 300)).signals} == {"unnamed", "s" * 100}
