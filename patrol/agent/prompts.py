@@ -78,7 +78,8 @@ _EVALUATE = """\
 Fixed checks found the signals below, and no finding tells of them yet. They are filed whatever you say. For each one, \
 report it with patrol_report_finding and add what the check cannot know: the likely cause, whom it hurts, what to do \
 first. Signals with one cause are one finding, on the resource whose users notice it. Use the severity of the signal. \
-If you hold that a signal is wrong, say why in one sentence instead of reporting it; it is kept beside the signal.
+If you hold that a signal is wrong, say so with patrol_assess_finding by its finding_id instead: your reason is kept \
+beside it.
 Report nothing else, and end with one sentence."""
 
 _ASSESS = """\

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patrol.run.seed import Seed, seed_tokens, shorter_texts, tokens_after_overflow
+from patrol.run.seed import Seed, SeedOpening, seed_tokens, tokens_after_overflow
 from patrol.run.seed.model import Section
 
 
@@ -49,9 +49,13 @@ def test_each_try_is_smaller_than_the_one_before(tried: int, window: int | None)
 
 
 def test_a_text_that_was_refused_is_not_sent_again() -> None:
-    small = Seed(sections=(Section(name="a", title="A", priority=0, rows=("one",)),))
-    assert list(shorter_texts(small, 92_000, None)) == []
-    large = Seed(sections=(Section(name="a", title="A", priority=0, rows=("word " * 20,) * 800),))
-    texts = list(shorter_texts(large, 92_000, None))
-    assert [tokens for tokens, _ in texts] == [16_000, 8_000, 4_000]
-    assert len({text for _, text in texts}) == 3
+    small = SeedOpening(seed=Seed(sections=(Section(name="a", title="A", priority=0, rows=("one",)),)), window=None)
+    assert small.text() == "## A\n```\none\n```"
+    assert small.shorter(None) == ()
+    rows = ("word " * 20,) * 800
+    large = SeedOpening(seed=Seed(sections=(Section(name="a", title="A", priority=0, rows=rows),)), window=None)
+    whole = large.text()
+    assert large.shorter(None) == (16_000, 8_000, 4_000)
+    assert large.shorter(8_192) == (4_096, 2_048, 1_024)
+    assert len(large.text(8_000)) < len(whole)
+    assert large.shorter(None) == (4_000,)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from patrol.agent.privacy.names import Label, Named, Text, label_of_type, parts_of_id, single_names, unescaped
+from patrol.agent.privacy.patterns import is_address_of_a_house
 
 WORD = re.compile(r"[^\W_]+")
 """What names are compared by: letters and digits, whatever stands between them."""
@@ -62,18 +63,20 @@ class Lexicon:
             if key:
                 self._enter(key, Entry(word, None))
 
-    def add(self, resources: Sequence[Named], texts: Sequence[Text]) -> None:
-        """Learns what there is. Names that look like pseudonyms are set aside before any is given out."""
-        names = (name for each in resources for name in (each.resource_id, *each.names))
+    def add(self, resources: Sequence[Named], before: Sequence[Named], texts: Sequence[Text]) -> None:
+        """Learns what there is, and what there was before. Names that look like pseudonyms are set aside first."""
+        every = (*resources, *before)
+        names = (name for each in every for name in (each.resource_id, *each.names))
         for name in (*names, *(each.text for each in texts)):
             self.reserve(name)
             gaps = WORD.split(name)[1:-1]
             self.longest_gap = max(self.longest_gap, *map(len, gaps)) if gaps else self.longest_gap
-        holders = Counter(each.names[0] for each in resources if each.names)
-        for each in resources:
+        holders = Counter(name for name, _ in {(each.names[0], each.resource_id) for each in every if each.names})
+        for each in every:
             self._add_resource(each, holders)
         for text in texts:
-            if text.label is Label.ADDRESS or self._is_name(text.text):
+            is_address = text.label is Label.ADDRESS and is_address_of_a_house(text.text)
+            if is_address or self._is_name(text.text):
                 self.register(text.text, text.label)
 
     def reserve(self, text: str) -> None:
@@ -85,7 +88,7 @@ class Lexicon:
 
     def _add_resource(self, named: Named, holders: Counter[str]) -> None:
         label = label_of_type(named.type)
-        first = ""
+        first = self._called(named.resource_id)
         for name in single_names(named.names):
             if parts_of_id(name) is None and self._is_name(name):
                 given = self.register(name, label, first)
@@ -95,6 +98,11 @@ class Lexicon:
         for alias in named.names[1:]:
             if label_of_id(alias) is not None:
                 self.register_id(alias, label, "")
+
+    def _called(self, resource_id: str) -> str:
+        """The pseudonym that a resource which is known already goes by, "" for a new one."""
+        last = self._exact.get(resource_id, "").rpartition(":")[2]
+        return last if PSEUDONYM.fullmatch(last) else ""
 
     def register(self, text: str, label: Label, base: str = "") -> str:
         """The pseudonym of a text; a new one where it has none. `base`: of the same thing under another name."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import unquote
 
+import msgspec
+
 from findings.model import ResourceId
 from patrol.estate.model import Estate, Resource, ResourceType
 
@@ -111,53 +113,56 @@ def _world_wide(name: str) -> Iterator[str]:
             yield name[len(prefix) :]
 
 
+# Fields of an estate, wherever they are in it, whose text names something.
+_FIELDS = {
+    **dict.fromkeys(("hostname", "host", "node", "nodes", "source_node", "target_node", "active_mgr"), Label.HOST),
+    **dict.fromkeys(("vm_name", "guest_name"), Label.GUEST),
+    **dict.fromkeys(("instance", "instances", "source"), Label.ORIGIN),
+    **dict.fromkeys(("datastore", "store", "storage"), Label.STORAGE),
+    **dict.fromkeys(("tags", "snapshot_name", "namespace"), Label.TAG),
+    **dict.fromkeys(("address", "addresses", "addr"), Label.ADDRESS),
+    **dict.fromkeys(("serial", "wwn"), Label.SERIAL),
+    **dict.fromkeys(("uuid", "fsid"), Label.UUID),
+    "mac": Label.MAC,
+    "resource_name": Label.NAME,
+}
+# Fields called `name`, by the list that they stand in: those of sensors and units are the same in every house.
+_LISTS = {
+    "sources": Label.ORIGIN,
+    "pbs_servers": Label.HOST,
+    "datastores": Label.STORAGE,
+    "backup_stores": Label.STORAGE,
+    "monitors": Label.HOST,
+    "mons": Label.HOST,
+    "pools": Label.STORAGE,
+    "interfaces": Label.NETWORK,
+}
+_PARTED = frozenset({"address", "addresses", "addr", "namespace"})
+
+
 def other_texts(estate: Estate) -> Iterator[Text]:
-    """What names something that is no resource: addresses, clusters, backup servers, stores, tags."""
-    for source in estate.sources:
-        yield Text(source.name, Label.ORIGIN)
-    for zone in estate.zones:
-        yield Text(zone, Label.ORIGIN)
-    for resource in estate.resources:
-        yield Text(resource.instance, Label.ORIGIN)
-        yield Text(resource.source, Label.ORIGIN)
-        yield from _addresses(resource)
-        yield from (Text(tag, Label.TAG) for tag in resource.tags)
-        if resource.disk is not None:
-            yield Text(resource.disk.node or "", Label.HOST)
-    yield from _of_backups(estate)
-    for alert in estate.alerts:
-        yield Text(alert.resource_name, Label.NAME)
+    """What names something beside the names of resources: addresses, clusters, servers, stores, tags, guests of old."""
+    yield from (Text(zone, Label.ORIGIN) for zone in estate.zones)
+    yield from _texts_in(estate, "")
 
 
-def _addresses(resource: Resource) -> Iterator[Text]:
-    for address in resource.addresses:
-        yield Text(address.partition("/")[0], Label.ADDRESS)
-    for probe in resource.probes or ():
-        yield Text(probe.address, Label.ADDRESS)
-
-
-def _of_backups(estate: Estate) -> Iterator[Text]:
-    for server in estate.pbs_servers:
-        yield Text(server.name, Label.HOST)
-        yield Text(server.host, Label.HOST)
-        yield from (Text(each.name, Label.STORAGE) for each in server.datastores)
-    for store in estate.backup_stores:
-        yield Text(store.name, Label.STORAGE)
-        yield from (Text(each, Label.ORIGIN) for each in store.instances)
-    for task in estate.backup_tasks:
-        yield Text(task.vm_name or "", Label.GUEST)
-        yield Text(task.node or "", Label.HOST)
-        yield Text(task.instance or "", Label.ORIGIN)
-    for backup in estate.pbs_backups:
-        yield Text(backup.instance or "", Label.ORIGIN)
-        yield Text(backup.datastore or "", Label.STORAGE)
-        yield from (Text(each, Label.TAG) for each in (backup.namespace or "").split("/"))
-    for copy in estate.pve_backups:
-        yield Text(copy.storage or "", Label.STORAGE)
-        yield Text(copy.instance or "", Label.ORIGIN)
-    for job in estate.pbs_jobs:
-        yield Text(job.store or "", Label.STORAGE)
-        yield Text(job.instance or "", Label.ORIGIN)
+def _texts_in(value: object, field: str) -> Iterator[Text]:
+    """The named texts in a value that stands in a field of this name."""
+    if isinstance(value, str):
+        label = _FIELDS.get(field)
+        if label is not None and value:
+            # `10.0.0.1/24` is an address in a network, `team/shop` a namespace in another.
+            yield from (Text(part, label) for part in (value.split("/") if field in _PARTED else (value,)))
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            inner = getattr(value, name)
+            if name == "name" and field in _LISTS and isinstance(inner, str):
+                yield Text(inner, _LISTS[field])
+            elif isinstance(inner, (str, list, msgspec.Struct)):
+                yield from _texts_in(inner, name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts_in(each, field)
 
 
 def parts_of_id(resource_id: ResourceId) -> tuple[str, str, str] | None:

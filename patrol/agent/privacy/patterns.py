@@ -36,12 +36,12 @@ _LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
 _TYPE = "|".join(map(re.escape, TYPES))
 _SHAPES = re.compile(
     rf"""
-    (?P<id>(?:{_TYPE}):[A-Za-z0-9][A-Za-z0-9._~-]{{0,98}}:(?:[A-Za-z0-9._:~-]{{0,180}}[A-Za-z0-9])
+    (?P<id>(?:{_TYPE}):[A-Za-z0-9][A-Za-z0-9._~-]{{0,98}}:(?:[A-Za-z0-9._:~-]{{0,180}}[A-Za-z0-9])(?![^\W_])
     )|(?P<uuid>[0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{12}})(?![^\W_])
     |(?P<mac>[0-9a-f]{{2}}(?:[:-])[0-9a-f]{{2}}(?:[:-][0-9a-f]{{2}}){{4}}(?:(?:[:-][0-9a-f]{{2}}){{2}})?)(?![^\W_])
     |(?P<address>\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![^\W_])
         |[0-9a-f]{{1,4}}(?::[0-9a-f]{{0,4}}){{1,7}}(?:(?<=:)\d{{1,3}}(?:\.\d{{1,3}}){{3}})?(?![^\W_]))
-    |(?P<account>[\w.+-]{{1,64}}@{_LABEL}(?:\.{_LABEL}){{0,9}}(?:![\w-]{{1,64}})?)
+    |(?P<account>[\w.+-]{{1,64}}@{_LABEL}(?:\.{_LABEL}){{0,9}}(?:![\w-]{{1,64}})?)(?![^\W_])
     |(?P<wwn>(?:0x|naa\.|eui\.)[0-9a-f]{{16,32}})(?![^\W_])
     |(?:ata|scsi|nvme|usb|virtio)-[\w.+-]{{0,100}}_(?P<byid>[0-9A-Za-z-]{{6,40}})(?![^\W_])
     |(?P<url>[a-z][a-z0-9+.-]{{0,20}}://(?:[^\s/@]{{1,128}}@)?)(?=[^\W_])
@@ -72,15 +72,15 @@ def shape_at(text: str, at: int) -> Match | None:
         return Match(Shape.SERIAL, at, found.end())
     shape = Shape(name)
     piece = found.group(name)
-    if shape is Shape.ADDRESS and not _is_address(piece):
+    if shape is Shape.ADDRESS and not is_address_of_a_house(piece):
         return None
     if shape in {Shape.DOMAIN, Shape.ACCOUNT} and piece.rsplit(".", 1)[-1].casefold() in _NO_DOMAINS and "." in piece:
         return None
     return Match(shape, at, at + len(piece))
 
 
-def _is_address(text: str) -> bool:
-    """Whether it is one, and not the one of everybody's own host."""
+def is_address_of_a_house(text: str) -> bool:
+    """Whether it is an address, and not the one by which every host calls itself."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -69,7 +69,7 @@ def shrouded(prompt: Prompt, shroud: Shroud) -> Prompt:
 
 def _message_out(message: Message, shroud: Shroud) -> Message:
     if isinstance(message, UserMessage):
-        return replace(message, text=shroud.text_out(message.text))
+        return replace(message, text=_text_out(message.text, shroud))
     if isinstance(message, ToolResult):
         return replace(message, content=_content_out(message.content, shroud))
     # `raw` is what the model said itself, in its own language already.
@@ -87,16 +87,40 @@ def _message_out(message: Message, shroud: Shroud) -> Message:
 
 
 def _content_out(content: object, shroud: Shroud) -> object:
-    """The answer of a tool. JSON that was written as text is read first: its escapes would split names."""
-    if not isinstance(content, str):
-        return shroud.value_out(content)
-    if content.lstrip()[:1] in {"{", "["}:
-        try:
-            document = json.loads(content)
-        except ValueError:
-            return shroud.text_out(content)
-        return json.dumps(shroud.value_out(document), ensure_ascii=False, separators=(",", ":"))
-    return shroud.text_out(content)
+    """The answer of a tool."""
+    return _text_out(content, shroud) if isinstance(content, str) else shroud.value_out(content)
+
+
+def _text_out(text: str, shroud: Shroud) -> str:
+    """Prose, or JSON as text, whole or a document a line. JSON is read first, for its escapes would split names."""
+    whole = _document_out(text, shroud)
+    if whole is not None:
+        return whole
+    parts: list[str] = []
+    prose: list[str] = []
+    for line in text.split("\n"):
+        document = _document_out(line, shroud)
+        if document is None:
+            prose.append(line)
+            continue
+        if prose:
+            parts.append(shroud.text_out("\n".join(prose)))
+            prose = []
+        parts.append(document)
+    if prose:
+        parts.append(shroud.text_out("\n".join(prose)))
+    return "\n".join(parts)
+
+
+def _document_out(text: str, shroud: Shroud) -> str | None:
+    """A JSON object or list in text, shrouded; None for what is none."""
+    if text.lstrip()[:1] not in {"{", "["}:
+        return None
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return json.dumps(shroud.value_out(document), ensure_ascii=False, separators=(",", ":"))
 
 
 class TextStream:

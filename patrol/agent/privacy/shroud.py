@@ -69,23 +69,36 @@ class Shroud:
     does a pseudonym that was never given out.
     """
 
-    def __init__(self, privacy: Privacy, words: Iterable[str] = ()) -> None:
-        """`words`: more words of Patrol's own, beside the names of fields, kinds and states."""
+    def __init__(self, privacy: Privacy, words: Iterable[str] = (), prose: Iterable[str] = ()) -> None:
+        """`words`: more words of Patrol's own, beside the names of fields, kinds and states.
+
+        `prose`: its own sentences. Their words may be said under `metrics_only`; a thing that is called like one of
+        them is hidden all the same.
+        """
         self.privacy = privacy
         known = {*base_words(), *words}
         self._lexicon = Lexicon(known)
-        self._own = frozenset(part for word in known for part in key_of(word).split())
+        self._own = frozenset(part for word in (*known, *prose) for part in key_of(word).split())
         self._only_metrics = privacy is Privacy.METRICS_ONLY
 
     @classmethod
-    def of(cls, estate: Estate, privacy: Privacy, *, also: Iterable[Named] = (), words: Iterable[str] = ()) -> "Shroud":
+    def of(
+        cls,
+        estate: Estate,
+        privacy: Privacy,
+        *,
+        also: Iterable[Named] = (),
+        words: Iterable[str] = (),
+        prose: Iterable[str] = (),
+    ) -> "Shroud":
         """The shroud over an estate. `also`: resources that are not in it, but in what is known of earlier runs."""
-        shroud = cls(privacy, words)
+        shroud = cls(privacy, words, prose)
         if privacy is not Privacy.FULL:
             here = list(named_resources(estate))
             ids = {each.resource_id for each in here}
-            gone = [each for each in also if each.resource_id not in ids]
-            shroud._lexicon.add([*here, *gone], list(other_texts(estate)))
+            # What is here may have had other names before, which earlier runs wrote down.
+            before = list(dict.fromkeys(each for each in also if each.names or each.resource_id not in ids))
+            shroud._lexicon.add(here, before, list(other_texts(estate)))
         return shroud
 
     def text_out(self, text: str) -> str:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from findings.kinds import KINDS
 from findings.model import Basis, Finding
-from findings.silence import Quiet, QuietReason, Silence, SilenceState, own_quiet, quiet
+from findings.silence import PATROLS_OWN, Quiet, QuietReason, Silence, SilenceState, own_quiet, quiet
 from patrol.run.seed.model import Section, SeedFacts
 from patrol.run.seed.text import cell, instant, row
 
@@ -20,7 +20,7 @@ _HEAD = "finding id | severity | kind | resource id | name | first seen | last s
 
 def needs_verdict(finding: Finding) -> bool:
     """Whether the model has to say what became of it: no check of Patrol's looks at such a thing."""
-    return finding.basis is not Basis.DETECTOR or finding.kind not in _KINDS
+    return finding.kind not in PATROLS_OWN and (finding.basis is not Basis.DETECTOR or finding.kind not in _KINDS)
 
 
 def known_sections(facts: SeedFacts) -> Iterator[Section]:

@@ -1,9 +1,5 @@
 """How many tokens a seed may have in the window of a model, and what is tried when that was too much. Pure."""
 
-from collections.abc import Iterator
-
-from patrol.run.seed.model import Seed
-
 SYSTEM_TOKENS = 4_000
 TOOL_TOKENS = 8_000
 OUTPUT_TOKENS = 8_000
@@ -40,13 +36,3 @@ def tokens_after_overflow(tried: int, window: int | None) -> tuple[int, ...]:
         if tokens < min((tried, *found)):
             found.append(tokens)
     return tuple(found)
-
-
-def shorter_texts(seed: Seed, tried: int, window: int | None) -> Iterator[tuple[int, str]]:
-    """Shorter seeds with their allowance, for one try after the other; never the same text twice."""
-    last = seed.fitted(tried)
-    for tokens in tokens_after_overflow(tried, window):
-        text = seed.fitted(tokens)
-        if text != last:
-            yield tokens, text
-        last = text
