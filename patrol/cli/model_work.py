@@ -27,10 +27,12 @@ _STATE_TEXTS = {
 
 def model_text(run: RunRecord) -> str:
     """What part the model had, and why not a larger one."""
-    name = f"{run.model}: " if run.model else ""
+    if not run.model:
+        return _STATE_TEXTS[ModelState.NONE]
     cause = f" ({run.model_cause})" if run.model_cause else ""
     said = f": {run.model_said}" if run.model_said else ""
-    return f"{name}{_STATE_TEXTS[run.model_state]}{cause}{said}"
+    part = "not called" if run.model_state is ModelState.NONE else _STATE_TEXTS[run.model_state]
+    return f"{run.model}: {part}{cause}{said}"
 
 
 def cost_text(run: RunRecord) -> str:

@@ -121,6 +121,14 @@ def _print_list(output: Console, found: Sequence[RunRecord]) -> None:
     output.print(made)
 
 
+def _unsettled(run: RunRecord) -> list[tuple[str, str]]:
+    facts = (
+        ("Uncertain", run.uncertain, "known findings that nobody could say anything about"),
+        ("Refused", run.rejected_findings, "reports and verdicts of the model"),
+    )
+    return [(name, f"{count} {what}") for name, count, what in facts if count]
+
+
 def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord], work: RunWork) -> None:
     print_facts(
         output,
@@ -132,8 +140,7 @@ def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord],
             ("Result", run.status_text or "-"),
             ("Model", model_text(run)),
             ("Cost", cost_text(run)),
-            ("Uncertain", f"{run.uncertain} findings of which nobody could say whether they are still there"),
-            ("Refused", f"{run.rejected_findings} reports of the model"),
+            *_unsettled(run),
             ("Started", instant(run.started_at)),
             ("Ended", instant(run.completed_at)),
             ("Limits from", run.alert_settings_source or "built in"),

@@ -171,6 +171,8 @@ def test_a_run_shows_all_of_the_models_work_and_obeys_none_of_it(patrol, finding
     assert "1 main failed: provider_timeout 0.0 s about 70,000 0 about 2,048 1.20 USD (assumed price)" in shown
     assert "resolved model no (detector_says_present) it is fine" in shown
     assert "deferred day_is_full agent:local:web1 it thinks that this is usual" in shown
+    assert "Uncertain 2 known findings that nobody could say anything about" in shown
+    assert "Refused 1 reports and verdicts of the model" in shown
     assert "The model's own words # Report \\x1b[31mAll is well" in shown
     assert "\x1b[31m" not in out
 
@@ -180,7 +182,18 @@ def test_a_run_without_a_model_says_so_and_nothing_more(patrol, finding):
     shown = squeezed(out)
     assert "Model none (the checks run alone)" in shown
     assert "Cost -" in shown
-    assert "own words" not in shown
+    assert not any(word in shown for word in ("own words", "Uncertain", "Refused"))
+
+
+def test_a_model_that_was_not_called_says_why(patrol, finding, tmp_path):
+    database = open_database(f"sqlite:///{tmp_path}/patrol.db")
+    waiting = RunRecord(org_id=ORG, id="run-2", trigger_reason="manual", started_at=NOW, status=RunStatus.HEALTHY)
+    RunStore(database).record_unstarted(
+        replace(waiting, completed_at=NOW, model="openai:m", model_cause="not_due", model_said="its turn is later")
+    )
+    database.close()
+    _, out, _ = patrol("runs", "show", "run-2")
+    assert "Model openai:m: not called (not_due): its turn is later" in squeezed(out)
 
 
 def test_a_run_as_json_has_the_documented_names(patrol, finding):
