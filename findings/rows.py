@@ -7,7 +7,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
 from findings.assembly import FINDING_COLUMNS, assembled
@@ -50,9 +50,7 @@ FOREIGN_TEXTS = (
 )
 """Fields whose text comes from devices, guests, models or people."""
 
-_finding_cells = attrgetter(*FINDING_COLUMNS)
 _transition_cells = attrgetter(*TRANSITION_COLUMNS)
-_foreign_texts = attrgetter(*FOREIGN_TEXTS)
 
 _FINDING_WORDS: dict[str, type[StrEnum]] = {
     "category": Category,
@@ -74,21 +72,36 @@ _TRANSITION_WORDS: dict[str, type[StrEnum]] = {
     "new_quiet": QuietReason,
     "dismissed_reason": DismissedReason,
 }
+_FACTS: tuple[str, ...] = ("facts", "acknowledged_facts")
 _decode = json.JSONDecoder().raw_decode  # what `finding_row` wrote has no blanks around it
 
 
-def finding_row(finding: Finding) -> dict[str, Cell]:
-    """The columns of a finding. Text that no database takes is mended: one bad name must not block a whole run."""
-    row: dict[str, Any] = dict(zip(FINDING_COLUMNS, _finding_cells(finding), strict=True))
-    _as_words(row, _FINDING_WORDS)
-    _as_words(row, ("investigation_outcome",))
-    row["facts"] = _facts_text(finding.facts)
-    row["acknowledged_facts"] = _facts_text(finding.acknowledged_facts)
-    row["lives_on"] = json.dumps(finding.lives_on) if finding.lives_on else "[]"
-    if not "".join(_foreign_texts(finding)).isprintable():
-        for name in FOREIGN_TEXTS:
-            row[name] = storable(row[name])
-    return row
+class FindingRows:
+    """Makes rows of findings, with some of their columns."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = tuple(columns)
+        self._cells = attrgetter(*self.columns)
+        self._words = tuple(name for name in (*_FINDING_WORDS, "investigation_outcome") if name in self.columns)
+        self._facts = tuple(name for name in _FACTS if name in self.columns)
+        self._foreign = tuple(name for name in FOREIGN_TEXTS if name in self.columns)
+        self._foreign_texts = itemgetter(*self._foreign)
+
+    def row(self, finding: Finding) -> dict[str, Cell]:
+        """The columns of a finding. Text that no database takes is mended: one bad name must not block a whole run."""
+        row: dict[str, Any] = dict(zip(self.columns, self._cells(finding), strict=True))
+        _as_words(row, self._words)
+        for name in self._facts:
+            row[name] = _facts_text(row[name])
+        if "lives_on" in row:
+            row["lives_on"] = json.dumps(finding.lives_on) if finding.lives_on else "[]"
+        if not "".join(self._foreign_texts(row)).isprintable():
+            for name in self._foreign:
+                row[name] = storable(row[name])
+        return row
+
+
+finding_row = FindingRows(FINDING_COLUMNS).row
 
 
 def transition_row(transition: Transition) -> dict[str, Cell]:

@@ -1,8 +1,8 @@
 """Findings in a database. Knows no runs, and decides nothing: `findings.lifecycle` decides, this reads and writes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, Self
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, or_, select, type_coerce
@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from findings.assembly import FINDING_COLUMNS
 from findings.bulk import execute_many
-from findings.lifecycle import Advance, Change
+from findings.lifecycle import Advance
 from findings.model import Finding, FindingState, ResourceId, Severity, Transition
 from findings.rows import (
     FINDING_INSTANTS,
@@ -25,6 +25,7 @@ from findings.rows import (
     transition_row,
 )
 from findings.tables import FINDINGS, TRANSITIONS
+from findings.updates import FindingUpdate, update_for
 
 _FINDING = [
     # Instants as the driver gives them: `finding_of` reads them far faster than a type does, cell by cell.
@@ -33,17 +34,8 @@ _FINDING = [
 ]
 _TRANSITION = [TRANSITIONS.c[name] for name in TRANSITION_COLUMNS]
 _KEYS_AT_ONCE = 500
-_NEVER_CHANGED = frozenset({"org_id", "id"})
-
-_UPDATE = (
-    FINDINGS.update()
-    .where(
-        FINDINGS.c.org_id == bindparam("at_org"),
-        FINDINGS.c.id == bindparam("at_id"),
-        FINDINGS.c.version == bindparam("at_version"),
-    )
-    .values({name: bindparam(name) for name in FINDING_COLUMNS if name not in _NEVER_CHANGED})
-)
+_ROWS_AT_ONCE = 1_000
+"""Asked of the driver: one by one takes longer."""
 
 _ADD_FINDING = FINDINGS.insert()
 _ADD_TRANSITION = TRANSITIONS.insert()
@@ -151,6 +143,12 @@ class FindingStore:
                     return page
         return page
 
+    def list_closed_since(self, at: datetime, most: int) -> list[Finding]:
+        """The findings that were closed since then, the last ones first, at most so many."""
+        statement = self._select().where(FINDINGS.c.state == str(FindingState.RESOLVED), FINDINGS.c.resolved_at >= at)
+        statement = statement.order_by(FINDINGS.c.resolved_at.desc(), FINDINGS.c.id).limit(most)
+        return [finding_of(row) for row in self._connection.execute(statement)]
+
     def list_beginning(self, beginning: str) -> list[Finding]:
         """The findings whose id begins so, by id."""
         statement = self._select().where(FINDINGS.c.id.startswith(beginning, autoescape=True)).order_by(FINDINGS.c.id)
@@ -182,7 +180,8 @@ class FindingStore:
     def load_open_and(self, keys: Iterable[str]) -> dict[str, Finding]:
         """What `findings.lifecycle.advance` needs to know: all open findings and those under these keys; by key."""
         statement = self._select().where(FINDINGS.c.state == str(FindingState.OPEN))
-        found = {finding.key: finding for finding in map(finding_of, self._connection.execute(statement))}
+        rows = chain.from_iterable(self._connection.execute(statement).partitions(_ROWS_AT_ONCE))
+        found = {finding.key: finding for finding in map(finding_of, rows)}
         return found | self.load(key for key in keys if key not in found)
 
     def transitions(self, finding_id: str) -> list[Transition]:
@@ -201,7 +200,7 @@ class FindingStore:
         and ValueError for a change of another organisation. The transaction is then to be rolled back.
         """
         new = [change.after for change in advance.changes if change.before is None]
-        changed = [change for change in advance.changes if change.before is not None]
+        changed = [(change.before, change.after) for change in advance.changes if change.before is not None]
         if any(change.after.org_id != self._org_id for change in advance.changes):
             raise ValueError(f"a change does not belong to {self._org_id}")
         if new:
@@ -215,17 +214,14 @@ class FindingStore:
             rows = [{"org_id": self._org_id, **transition_row(each)} for each in advance.transitions]
             execute_many(self._connection, _ADD_TRANSITION, rows)
 
-    def _update(self, changes: list[Change]) -> None:
-        updated = execute_many(self._connection, _UPDATE, [self._update_row(change) for change in changes])
+    def _update(self, changes: Sequence[tuple[Finding, Finding]]) -> None:
+        rows: dict[FindingUpdate, list[dict[str, Cell]]] = {}
+        for before, after in changes:
+            update = update_for(before, after)
+            rows.setdefault(update, []).append(update.row(before, after))
+        updated = sum(execute_many(self._connection, update.statement, those) for update, those in rows.items())
         if updated != len(changes):
-            raise FindingConflictError([change.after.id for change in changes])
-
-    def _update_row(self, change: Change) -> Mapping[str, Cell]:
-        row = finding_row(change.after)
-        before = change.before
-        row["at_org"], row["at_id"] = row.pop("org_id"), row.pop("id")
-        row["at_version"] = before.version if before is not None else 0
-        return row
+            raise FindingConflictError([after.id for _, after in changes])
 
     def _select(self) -> Select[*tuple[Cell, ...]]:
         return select(*_FINDING).where(FINDINGS.c.org_id == self._org_id)

@@ -1,13 +1,13 @@
 """Long lists of findings: page by page, and read fast without being read wrong."""
 
-from dataclasses import fields, replace
+from dataclasses import FrozenInstanceError, fields, replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findings.assembly import FINDING_COLUMNS, changed
+from findings.assembly import FINDING_COLUMNS, assembled, changed
 from findings.lifecycle import Advance, Change
 from findings.model import DEFAULT_ORG, Finding, FindingState, ResolveReason, Severity
 from findings.rows import FINDING_INSTANTS, finding_of, finding_row
@@ -104,6 +104,21 @@ def test_a_finding_is_made_of_its_cells_as_its_class_would_make_it():
     row = finding_row(whole)
     assert finding_of([row[name] for name in FINDING_COLUMNS]) == whole
     assert not hasattr(Finding, "__post_init__"), "then a finding read from a row would miss it"
+
+
+def test_a_finding_is_made_of_all_its_values_and_is_frozen_like_any_other():
+    values = [getattr(finding(), name) for name in FINDING_COLUMNS]
+    made = assembled(values)
+    assert type(made) is Finding
+    assert made == finding()
+    assert hash(replace(made, facts=(), acknowledged_facts=())) == hash(
+        replace(finding(), facts=(), acknowledged_facts=())
+    )
+    with pytest.raises(FrozenInstanceError):
+        made.value = 1.0
+    for wrong in (values[:-1], [*values, 0]):
+        with pytest.raises(TypeError):
+            assembled(wrong)
 
 
 @given(st.datetimes(min_value=NOW.replace(tzinfo=None), timezones=st.just(NOW.tzinfo)))

@@ -32,6 +32,8 @@ from findings.rows import (
 )
 from findings.store import FindingConflictError, FindingNotFoundError, FindingStore
 from findings.tables import FINDINGS, TRANSITIONS, StoredRow
+from findings.updates import update_for
+from patrol.database import Database
 from tests.findings.builders import HOST, NOTHING, NOW, ORG, finding, looked, observation
 
 
@@ -315,3 +317,43 @@ def test_an_outcome_of_another_version_reads_as_unknown(connection, store):
 def test_the_columns_are_the_fields():
     assert tuple(FINDINGS.columns.keys()) == FINDING_COLUMNS
     assert set(TRANSITION_COLUMNS) | {"org_id"} == set(TRANSITIONS.columns.keys())
+
+
+# --- what a change writes
+
+
+def test_a_change_writes_what_differs_and_leaves_the_indexes_of_the_rest(any_database: Database):
+    """Whatever differs is stored, by however few columns."""
+    seen = {"value": 93.5, "summary": "fuller", "times_raised": 2, "last_seen_at": NOW, "last_run_id": "run-2"}
+    changes = [
+        seen,
+        {**seen, "state": FindingState.RESOLVED, "resolved_at": NOW},
+        {**seen, "user_note": "mine", "acknowledged_at": NOW, "acknowledged_facts": {"pending_sectors": 3.0}},
+        {**seen, "key": "another", "resource_id": "vm:lab:102", "first_seen_at": NOW - timedelta(days=1)},
+    ]
+    befores = [finding(subject=f"/srv{number}") for number in range(len(changes))]
+    afters = [replace(before, **change, version=2) for before, change in zip(befores, changes, strict=True)]
+    with any_database.write() as connection:
+        store = FindingStore(connection, ORG)
+        store.apply(new(*befores))
+        pairs = tuple(Change(*pair) for pair in zip(befores, afters, strict=True))
+        store.apply(Advance(changes=pairs, transitions=(), outcomes={}))
+        assert [store.get(after.id) for after in afters] == afters
+    columns = [update_for(*pair)._rows.columns for pair in zip(befores, afters, strict=True)]
+    assert [len(each) for each in columns] == sorted(len(each) for each in columns)
+    assert {"key", "resource_id", "first_seen_at", "state"}.isdisjoint(columns[0])
+    assert {"key", "resource_id"}.isdisjoint(columns[1])
+
+
+def test_a_finding_never_becomes_another_one():
+    one = finding()
+    with pytest.raises(ValueError, match="cannot become"):
+        update_for(one, replace(one, id="another"))
+
+
+@given(findings, findings)
+def test_every_difference_is_covered_by_the_update_that_is_chosen(before, other):
+    after = replace(other, id=before.id, org_id=before.org_id)
+    written = set(update_for(before, after)._rows.columns)
+    differ = {each.name for each in fields(Finding) if getattr(before, each.name) != getattr(after, each.name)}
+    assert differ <= written
