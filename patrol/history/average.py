@@ -1,11 +1,11 @@
-"""The average over the newest stretch of samples, and rates of counters: each value weighs as long as it stands for."""
+"""The average over the newest stretch of samples: each value weighs as long as it stands for."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import fmean, median
 from typing import NamedTuple
 
-from patrol.history.model import Point, moment
+from patrol.history.model import Point
 
 LARGEST_HOLE = 2.5
 """A hole of more than this many steps ends the samples that belong together."""
@@ -107,16 +107,3 @@ def buckets(points: Iterable[Point], seconds: float) -> dict[int, Point]:
         )
         for number, inside in by_bucket.items()
     }
-
-
-def rates(counts: Iterable[tuple[float, float]]) -> list[Point]:
-    """What a counter that only grows (instants in seconds, and its value at each) grew a second, as averages.
-
-    A counter that went back was reset: that step says nothing, and neither does a step of no time.
-    """
-    ordered = sorted(set(counts))
-    return [
-        moment(at, (count - earlier) / (at - earlier_at), at - earlier_at)
-        for (earlier_at, earlier), (at, count) in pairwise(ordered)
-        if at > earlier_at and count >= earlier
-    ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patrol.history.average import Average, buckets, in_order, newest_average, rates
+from patrol.history.average import Average, buckets, in_order, newest_average
 from patrol.history.model import Point, moment
 from tests.history.builders import NOW, series
 
@@ -92,17 +92,3 @@ def test_of_several_samples_of_one_instant_the_mean_counts_once() -> None:
 def test_buckets_join_what_falls_into_them() -> None:
     found = buckets([moment(0, 10), moment(1800, 30), moment(3600, 5)], 3600)
     assert found == {0: (0, 20, 10, 30, 2, 3600), 1: (3600, 5, 5, 5, 1, 3600)}
-
-
-def test_the_rate_of_a_counter_leaves_out_resets_and_standing_clocks() -> None:
-    counts = [(0.0, 100.0), (60.0, 160.0), (60.0, 160.0), (120.0, 10.0), (180.0, 40.0), (180.0, 41.0)]
-    assert [(point.at_seconds, point.value, point.window_seconds) for point in rates(counts)] == [
-        (60, 1, 60),
-        (180, 0.5, 60),
-    ]
-    assert rates([]) == []
-
-
-@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 10**9)), max_size=30))
-def test_a_rate_is_never_negative(counts: list[tuple[int, int]]) -> None:
-    assert all(point.value >= 0 and point.window_seconds > 0 for point in rates(counts))

@@ -271,7 +271,7 @@ def test_every_topic_of_a_host_has_one_reader() -> None:
     assert len(topics) == len(set(topics))
     elsewhere = {
         *(Topic.INVENTORY, Topic.BACKUPS, Topic.BACKUP_TASKS, Topic.REACHABILITY, Topic.ALERTS, Topic.FINDINGS),
-        *(Topic.SNAPSHOTS, Topic.REPLICATION, Topic.CEPH, Topic.CONFIG, Topic.NETWORK, Topic.DISK_IO),
+        *(Topic.SNAPSHOTS, Topic.REPLICATION, Topic.CEPH, Topic.CONFIG),
     }
     assert set(topics) == set(Topic) - elsewhere
 
@@ -282,6 +282,8 @@ BARE = {
     "/proc/stat": "cpu 100 0 0 1000 0 0 0 0\ncpu0 100 0 0 1000 0 0 0 0\nbtime 5\n",
     "/proc/self/mountinfo": "",
     "/sys/block/.keep": "",
+    "/proc/net/dev": "",
+    "/proc/diskstats": "",
 }
 
 

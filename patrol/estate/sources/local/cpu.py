@@ -212,7 +212,7 @@ def read_sample(host: Host) -> dict[str, float]:
     stat = parse_stat(host.read_text("/proc/stat"))
     values = _read_quota_sample(host, stat) or stat
     if values:
-        values.update(_read_boot(host))
+        values.update(read_boot(host))
     return values
 
 
@@ -234,7 +234,8 @@ def _version_1_quota(host: Host) -> str:
     return f"{quota} {period}"
 
 
-def _read_boot(host: Host) -> dict[str, float]:
+def read_boot(host: Host) -> dict[str, float]:
+    """Which boot counters are of, and how long ago it was: `boot` and `uptime_seconds`, as far as the kernel tells."""
     values: dict[str, float] = {}
     boot_id = (find_text(host, "/proc/sys/kernel/random/boot_id") or "").strip().replace("-", "")
     if _HEX_32.fullmatch(boot_id):

@@ -14,6 +14,7 @@ from findings.model import Gap, GapReason, Sight, Topic
 from patrol.estate.model import Metric, Reading, Resource
 from patrol.estate.sources.model import Counter
 from signals.evidence import FilesystemRow, SensorRow, UnitRow
+from signals.traffic_evidence import BlockDeviceRow, InterfaceRow
 
 MAX_OUTPUT_BYTES = 16 << 20
 """A program that prints more has failed: nothing that is read here is that large."""
@@ -186,6 +187,8 @@ class Part:
     filesystems: Sequence[FilesystemRow] | None = None
     units: Sequence[UnitRow] | None = None
     sensors: Sequence[SensorRow] | None = None
+    interfaces: Sequence[InterfaceRow] | None = None
+    block_devices: Sequence[BlockDeviceRow] | None = None
     memory: MemoryUse | None = None
     counters: Mapping[str, Counter] = field(default_factory=dict)
     complete: bool = True

@@ -10,11 +10,13 @@ from findings.model import Topic
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
 from patrol.estate.sources.local.btrfs import read_btrfs
 from patrol.estate.sources.local.cpu import read_cpu
+from patrol.estate.sources.local.disk_io import read_disk_io
 from patrol.estate.sources.local.disks import read_disks
 from patrol.estate.sources.local.filesystems import read_filesystems
 from patrol.estate.sources.local.host import Host, Part, Where
 from patrol.estate.sources.local.identity import Identity, read_identity
 from patrol.estate.sources.local.memory import read_memory
+from patrol.estate.sources.local.network import read_network
 from patrol.estate.sources.local.parallel import ParallelReaders, Reader
 from patrol.estate.sources.local.pressure import read_pressure
 from patrol.estate.sources.local.raid import read_raid
@@ -34,6 +36,14 @@ def _read_cpu(host: Host, where: Where, request: CollectRequest) -> Part:
     return read_cpu(host, where, now=request.now, previous=request.previous)
 
 
+def _read_network(host: Host, where: Where, request: CollectRequest) -> Part:
+    return read_network(host, where, now=request.now, previous=request.previous)
+
+
+def _read_disk_io(host: Host, where: Where, request: CollectRequest) -> Part:
+    return read_disk_io(host, where, now=request.now, previous=request.previous)
+
+
 def _read_disks(host: Host, where: Where, request: CollectRequest) -> Part:
     return read_disks(host, where, progress=request.progress)
 
@@ -43,6 +53,8 @@ READERS = (
     Reader(label="CPU", topics=(Topic.CPU,), read=_read_cpu),
     Reader(label="memory", topics=(Topic.MEMORY, Topic.SWAP), read=_plain(read_memory)),
     Reader(label="pressure", topics=(Topic.PRESSURE,), read=_plain(read_pressure)),
+    Reader(label="network", topics=(Topic.NETWORK,), read=_read_network),
+    Reader(label="disk input/output", topics=(Topic.DISK_IO,), read=_read_disk_io),
     Reader(label="temperatures", topics=(Topic.TEMPERATURES,), read=_plain(read_temperatures)),
     Reader(label="units", topics=(Topic.UNITS,), read=_plain(read_units)),
     Reader(label="RAID arrays", topics=(Topic.RAID,), read=_plain(read_raid)),
@@ -128,6 +140,8 @@ def _host_resource(identity: Identity, source: str, parts: Sequence[Part], reque
         filesystems=_joined(part.filesystems for part in parts),
         units=_joined(part.units for part in parts),
         sensors=_joined(part.sensors for part in parts),
+        interfaces=_joined(part.interfaces for part in parts),
+        block_devices=_joined(part.block_devices for part in parts),
     )
 
 
