@@ -11,10 +11,10 @@ from alembic.config import Config
 from findings.lifecycle import advance
 from findings.model import Verdict
 from findings.store import FindingStore
-from patrol.agent.budget import Cap, Limits, Spent, month_start
-from patrol.agent.charge import Charge
-from patrol.agent.metering import CallOutcome, ModelCall, Phase
-from patrol.agent.model import Usage
+from patrol.agent.budget import Cap, Limits, Spent, Window, month_start
+from patrol.agent.charge import Charge, FlatPrice
+from patrol.agent.metering import BudgetExceededError, CallOutcome, Meter, ModelCall, Phase
+from patrol.agent.model import Prompt, Usage, UserMessage
 from patrol.database import Database, upgrade
 from patrol.database.place import parse_url
 from patrol.database.schema import MIGRATIONS
@@ -348,3 +348,32 @@ def test_the_way_back_leaves_the_schema_as_it_was(tmp_path):
         command.downgrade(config, "0008")
     assert shape() == before
     engine.dispose()
+
+
+# --- the budget on a database
+
+
+def meter(store: ModelWorkStore, run_id: str, now: datetime) -> Meter:
+    limits = Limits(run=Cap(tokens=10_000), day=Cap(tokens=3_000), month=Cap(tokens=5_100))
+    return Meter(
+        ledger=store,
+        limits=limits,
+        price=FlatPrice(input_usd=0, output_usd=0),
+        run_id=run_id,
+        model="openai:m",
+        clock=lambda: now,
+    )
+
+
+def test_what_a_run_sent_before_it_died_is_missing_in_the_budget_of_the_next(store):
+    prompt = Prompt(system="s", messages=[UserMessage(text="x" * 4_000)], max_output_tokens=1_500)
+    late = datetime(2026, 11, 29, 23, 59, tzinfo=UTC)
+    meter(store, "run-1", late).begin(prompt)  # and its process is gone
+    with pytest.raises(BudgetExceededError) as caught:
+        meter(store, "run-2", late).begin(prompt)
+    assert caught.value.refusal.window is Window.DAY
+    assert "after 2026-11-30 00:00 UTC" in str(caught.value)
+    meter(store, "run-2", late + timedelta(minutes=1)).begin(prompt)
+    refusal = meter(store, "run-2", late + timedelta(days=1)).refusal(Spent(tokens=100))
+    assert refusal.window is Window.MONTH
+    assert meter(store, "run-2", late + timedelta(days=2)).refusal(Spent(tokens=100)) is None
