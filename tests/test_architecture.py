@@ -35,7 +35,7 @@ THIRD_PARTY = {
 ON_DEMAND = {
     *("patrol.__main__", "patrol.cli.app", "patrol.cli.detect"),
     *("patrol.database.schema", "patrol.database.inserts"),
-    *("patrol.agent.wire.opening", "patrol.agent.price"),
+    *("patrol.agent.wire.opening", "patrol.agent.price", "patrol.agent.probe"),
 }
 """Modules that load others when they are needed, each with its reason in its text."""
 

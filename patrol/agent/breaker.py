@@ -81,8 +81,8 @@ class Breaker:
         cause = self.cause or Cause.PROVIDER_ERROR
         until = (now + self._wait(now)).astimezone(UTC)
         summary = (
-            f"the model is left alone until {until:%Y-%m-%d %H:%M} UTC after failing ({cause}): {SENTENCES[cause]}; "
-            "`patrol doctor` tries it at once"
+            f"the model is left alone until {until:%Y-%m-%d %H:%M} UTC, or until [model] is changed, "
+            f"after failing ({cause}): {SENTENCES[cause]}"
         )
         return failure_of(Cause.CIRCUIT_OPEN, summary=summary, retry_after=seconds)
 

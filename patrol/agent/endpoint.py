@@ -1,11 +1,11 @@
 """Which model, and where: the configured name `provider:model`, the address, and whether that is on this network."""
 
-import ipaddress
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 from patrol.agent.failure import Cause, Failure, ModelError
+from patrol.agent.privacy.choice import is_local
 
 
 class ProviderKind(StrEnum):
@@ -23,8 +23,6 @@ _OWN_ADDRESSES = {
     ProviderKind.ANTHROPIC: "https://api.anthropic.com",
     ProviderKind.GOOGLE: "https://generativelanguage.googleapis.com",
 }
-
-_LOCAL_SUFFIXES = (".local", ".lan", ".localhost", ".internal", ".home.arpa", ".intranet")
 
 EXAMPLE = '"ollama:qwen3"'
 
@@ -48,8 +46,9 @@ class Endpoint:
 
     @property
     def local(self) -> bool:
-        """Whether what is sent stays on this network."""
-        return is_local(self.base_url)
+        """Whether what is sent stays on this network. Ollama passes its `-cloud` models on to its makers."""
+        elsewhere = self.kind is ProviderKind.OLLAMA and self.model.casefold().endswith(("-cloud", ":cloud"))
+        return is_local(self.base_url) and not elsewhere
 
 
 def parse_endpoint(name: str, base_url: str = "") -> Endpoint:
@@ -71,21 +70,6 @@ def parse_endpoint(name: str, base_url: str = "") -> Endpoint:
 def not_configured(summary: str, detail: str = "") -> ModelError:
     """The error of settings that cannot work: `summary` says what to write instead."""
     return ModelError(Failure(cause=Cause.PROVIDER_NOT_CONFIGURED, summary=summary, detail=detail))
-
-
-def is_local(base_url: str) -> bool:
-    """Whether an address is on this network: private or link-local, this host, a name that no public DNS has."""
-    try:
-        host = (urlsplit(base_url).hostname or "").rstrip(".")
-    except ValueError:
-        return False
-    if not host:
-        return False
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return "." not in host or host.endswith(_LOCAL_SUFFIXES)
-    return not address.is_global and not address.is_unspecified
 
 
 def _what_to_write(kind: str, model: str) -> str:

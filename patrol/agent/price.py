@@ -59,10 +59,12 @@ def known_window(endpoint: Endpoint) -> int | None:
 
 def _found(endpoint: Endpoint) -> Any:
     tables: Any = import_module(_TABLES).get_snapshot()
+    provider = _PROVIDERS.get(endpoint.kind) if endpoint.own_address else None
+    address = None if endpoint.own_address else endpoint.base_url
+    if provider is None and address is None:
+        return None
     try:
-        if endpoint.own_address:
-            return tables.find_provider_model(endpoint.model, None, _PROVIDERS[endpoint.kind], None)[1]
-        return tables.find_provider_model(endpoint.model, None, None, endpoint.base_url)[1]
+        return tables.find_provider_model(endpoint.model, None, provider, address)[1]
     except LookupError:
         return None
 

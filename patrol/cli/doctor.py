@@ -3,8 +3,8 @@
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import typer
@@ -13,11 +13,13 @@ from rich.console import Console
 from findings.model import Gap, Sight, Topic
 from patrol.agent.budget import NOTHING, budget_refusal, limits_of, limits_text
 from patrol.cli.app import COMMANDS
+from patrol.cli.checks import Check, Health
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console
 from patrol.cli.exit_codes import ExitCode
 from patrol.cli.gaps import print_gaps
 from patrol.cli.issues import print_facts
+from patrol.cli.model_check import model_checks
 from patrol.cli.options import JsonOption
 from patrol.cli.output import write_json
 from patrol.cli.progress import told_progress
@@ -29,21 +31,6 @@ from patrol.run.collect import collect
 from patrol.run.model_work.totals import NOTHING_USED, Used, used
 from patrol.settings.load import LoadedSettings
 from signals.alert_settings import AlertSettingsError, load_alert_settings
-
-
-class Health(StrEnum):
-    """The answer of one check."""
-
-    OK = "ok"
-    PROBLEM = "problem"
-
-
-class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a run needs. `detail` says what was found, and for a problem what mends it."""
-
-    name: str
-    health: Health
-    detail: str
 
 
 class SourceCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,12 +58,19 @@ def register(app: typer.Typer) -> None:
     app.command("doctor", help=COMMANDS["doctor"])(doctor)
 
 
-def doctor(config_file: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Tries settings, limits, database and sources. Nothing is filed; no database is made."""
+def doctor(
+    config_file: ConfigOption = None,
+    as_json: JsonOption = False,
+    no_model: Annotated[
+        bool, typer.Option("--no-model", help="Do not try the model: that sends it a question.")
+    ] = False,
+) -> None:
+    """Tries settings, limits, database, model and sources. Nothing is filed; no database is made."""
     loaded = load(config_file)
-    checks = [_settings(loaded), _alerts(loaded), _database(loaded), _model(loaded), _investigations(loaded)]
-    if loaded.settings.model.name:
-        checks.insert(-1, _budget(loaded))
+    model = loaded.settings.model
+    checks = [_settings(loaded), _alerts(loaded), _database(loaded), *model_checks(model, try_it=not no_model)]
+    checks += [_budget(loaded)] if model.name else []
+    checks.append(_investigations(loaded))
     sources, gaps = _sources(loaded)
     diagnosis = Diagnosis(checks=checks, sources=sources, gaps=gaps)
     if as_json:
@@ -130,14 +124,6 @@ def _absent(path: Path) -> Check:
         return Check(name="database", health=Health.OK, detail=f"{path}: not there yet, the first run makes it")
     detail = f"{path} cannot be made: {nearest} is not writable for this user; set [storage] url"
     return Check(name="database", health=Health.PROBLEM, detail=detail)
-
-
-def _model(loaded: LoadedSettings) -> Check:
-    name = loaded.settings.model.name
-    if not name:
-        return Check(name="model", health=Health.OK, detail="none: the checks run alone")
-    # What is configured and not used must be said, not passed over.
-    return Check(name="model", health=Health.OK, detail=f"{name} is configured, but this version uses no model yet")
 
 
 def _budget(loaded: LoadedSettings) -> Check:

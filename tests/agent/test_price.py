@@ -50,6 +50,7 @@ def test_where_long_prompts_cost_more_the_dearest_price_counts() -> None:
         ("openai:gpt-4o", "https://gateway.example.com/v1"),
         ("openai:google/some-model", "https://gateway.example.com/v1"),
         ("google:gemini-99-nope", ""),
+        ("ollama:gpt-oss:120b-cloud", ""),
     ],
 )
 def test_an_unknown_price_is_none_and_never_zero(name: str, url: str) -> None:

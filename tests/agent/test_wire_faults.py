@@ -119,8 +119,11 @@ def test_a_connection_that_ends_early_is_not_asked_again_and_is_charged(
     error = failed(Break(at, how), wire, streaming=streaming)
     begun = at not in {Point.REQUEST, Point.HEADERS}
     assert error.failure.cause is (Cause.ANSWER_CUT_OFF if begun else Cause.PROVIDER_CONNECTION)
-    assert error.usage is not None
-    assert (error.usage.reported, error.usage.input_tokens > 20) == (False, True)
+    if begun:
+        assert error.usage is not None
+        assert (error.usage.reported, error.usage.input_tokens > 20) == (False, True)
+    else:
+        assert error.usage is None  # nobody knows what it cost, which is not nothing
 
 
 @pytest.mark.parametrize("wire", FORMATS)
@@ -134,8 +137,7 @@ def test_a_stream_without_its_end_is_cut_off_however_well_it_ended(at: Point, wi
 def test_silence_ends_in_a_timeout_that_is_not_asked_again(at: Point, wire: str) -> None:
     error = failed(Break(at, How.HANG), wire, silence=0.2)
     assert error.failure.cause is Cause.PROVIDER_TIMEOUT
-    assert error.usage is not None
-    assert error.usage.input_tokens > 20
+    assert (error.usage is None) is (at in {Point.REQUEST, Point.HEADERS})
 
 
 def test_what_was_heard_before_a_cut_is_charged_as_output() -> None:

@@ -210,11 +210,16 @@ class _Attempt:
         if before and not isinstance(error, ModelAPIError):
             detail = redact(f"{type(error).__name__}: {error}", self.wire.secrets)
             return ModelError(failure_of(Cause.INTERNAL_ERROR, detail=detail), Usage())
-        nothing = heard.stage in {Stage.NOT_SENT, Stage.REFUSED} or self.exchange.is_page
-        return ModelError(classify(heard), Usage() if nothing else self._spent())
+        return ModelError(classify(heard), self._cost_of(heard.stage))
+
+    def _cost_of(self, stage: Stage) -> Usage | None:
+        """What a failed request has cost: nothing, what was sent and heard, or nobody knows."""
+        if stage in {Stage.NOT_SENT, Stage.REFUSED} or self.exchange.is_page:
+            return Usage()
+        return None if stage in {Stage.SILENT, Stage.LOST} else self._spent()
 
     def _spent(self) -> Usage:
-        """What a request that failed on the way has cost, as far as can be told."""
+        """What was sent and heard of a request that failed on the way."""
         partial = self._partial()
         if partial is None:
             sent = estimated_prompt(self.prompt)

@@ -1,0 +1,54 @@
+"""The model's part of `patrol doctor`: tried as a run would use it, what is missing told with what mends it."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from patrol.agent.probe import Aspect, Probe, probe
+from patrol.cli.checks import Check, Health
+from patrol.cli.model_work import usd_text
+from patrol.cli.progress import told_progress
+from patrol.settings.model import ModelSection
+
+_NAMES = {
+    Aspect.REACHABLE: "model reachable",
+    Aspect.KEY: "model key",
+    Aspect.ANSWERS: "model answers",
+    Aspect.TOOLS: "model tools",
+    Aspect.WINDOW: "model window",
+    Aspect.PRICE: "model price",
+}
+
+
+def model_checks(settings: ModelSection, *, try_it: bool) -> list[Check]:
+    """What the settings name, and with `try_it` how it works: that sends a few hundred tokens to it."""
+    if not settings.name:
+        return [_fine("none: the checks run alone")]
+    if not try_it:
+        return [_fine(f"{settings.name}, not tried")]
+    with told_progress() as tell:
+        tell("trying the model", settings.name)
+        found = asyncio.run(probe(settings, now=datetime.now(UTC)))
+    return [_fine(_name(settings, found)), *_trials(found)]
+
+
+def _trials(found: Probe) -> list[Check]:
+    return [
+        Check(
+            name=_NAMES[trial.aspect],
+            health=Health.OK if trial.cause is None else Health.PROBLEM,
+            detail=trial.said,
+        )
+        for trial in found.trials
+    ]
+
+
+def _fine(detail: str) -> Check:
+    return Check(name="model", health=Health.OK, detail=detail)
+
+
+def _name(settings: ModelSection, found: Probe) -> str:
+    if not found.spent.total:
+        return settings.name
+    assumed = found.charged.cost_usd is None
+    cost = "free" if found.charged.usd == 0 else usd_text(found.charged.usd, assumed=assumed)
+    return f"{settings.name}; trying it took {found.spent.total:,} tokens, {cost}"
