@@ -14,6 +14,8 @@ COMMANDS = {
     "detect": "Runs the checks alone, over recorded tool calls.",
     "findings": "Lists what is wrong, and takes what you say of it.",
     "silence": "Maintenance windows, things off on purpose, rules for quiet.",
+    "pause": "Keeps the daemon from starting runs by itself.",
+    "resume": "Ends a pause.",
     "runs": "Lists earlier runs and what they concluded.",
     "replay": "Detects again what an earlier run detected, from its record.",
     "resources": "Lists what is watched, and what does not exist any more.",

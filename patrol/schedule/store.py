@@ -51,13 +51,13 @@ class JobStore:
         swapped = self._swap(state, after)
         return swapped, occurrence if swapped.version == state.version + 1 else None
 
-    def note_end(self, name: str, error: str) -> None:
-        """How the job went: "" for well."""
-        statement = JOBS.update().where(JOBS.c.org_id == self._org_id, JOBS.c.name == name)
-        values = {"last_error": storable(error)[:ERROR_CHARACTERS]}
-        if error:
-            statement = statement.values(failures=JOBS.c.failures + 1)
-        self._connection.execute(statement.values(**values))
+    def note_end(self, name: str, error: str) -> JobState:
+        """How the job went: "" for well. Raises LookupError for a job that was never planned."""
+        state = self.find(name)
+        if state is None:
+            raise LookupError(name)
+        said = storable(error)[:ERROR_CHARACTERS]
+        return self._swap(state, replace(state, last_error=said, failures=state.failures + bool(error)))
 
     def _swap(self, old: JobState, new: JobState) -> JobState:
         """Puts `new` in the place of `old`; what is there, where somebody else was faster."""

@@ -1,11 +1,12 @@
 """What a setting's value can be: durations, time zones, paths, and the table that refuses unknown keys."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 from pydantic.json_schema import WithJsonSchema
 
@@ -31,6 +32,14 @@ def _as_time_zone(name: str) -> str:
 def _as_cron(text: str) -> str:
     if text and len(text.split()) != _CRON_FIELDS:
         raise ValueError('not a cron expression of five fields, like "0 6 * * *" (minute, hour, day, month, weekday)')
+    if text:
+        try:
+            next(CronSim(text, _ANY_DAY))
+        except CronSimError as error:
+            field = str(error).removeprefix("Bad ")
+            raise ValueError(f"not a cron expression: cannot read its {field} (0 and 7 are Sunday)") from error
+        except StopIteration as error:
+            raise ValueError("not a cron expression: there is no such day") from error
     return text
 
 
@@ -49,6 +58,7 @@ DAY = timedelta(days=1)
 
 ZONE_LIST = "timedatectl list-timezones"
 _CRON_FIELDS = 5
+_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 Duration = Annotated[
     timedelta,

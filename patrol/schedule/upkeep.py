@@ -1,0 +1,110 @@
+"""What a daemon's jobs do: enqueue the scheduled run, take back what is not alive, write the records that are owed."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from patrol.database import Database
+from patrol.database.inserts import insert_unless_there
+from patrol.run.record_model import RunRecord, RunStatus, RunType
+from patrol.run.rows import run_row
+from patrol.run.store import RunStore
+from patrol.run.tables import RUNS
+from patrol.schedule.gates import gates_of
+from patrol.schedule.model import Occurrence
+from patrol.schedule.pauses import find_pause
+from patrol.settings.model import TriggersSection
+from patrol.triggers.model import Depth, Occasion, Trigger, TriggerReason, TriggerScope
+from patrol.work.model import Work, WorkReason
+from patrol.work.queue import Ids, Offered, RunQueue, decode
+from patrol.work.store import KEPT, IsGone, WorkStore
+
+_STATUSES = {
+    WorkReason.PAUSED: RunStatus.SKIPPED,
+    WorkReason.CANCELLED: RunStatus.CANCELLED,
+    WorkReason.LEASE_EXPIRED: RunStatus.CRASHED,
+    WorkReason.FAILED: RunStatus.ERROR,
+}
+_SENTENCES = {
+    WorkReason.PAUSED: "Patrol was paused: `patrol resume` ends the pause",
+    WorkReason.CANCELLED: "it was taken back before it began",
+    WorkReason.LEASE_EXPIRED: "the process that was to carry it out ended before it did",
+    WorkReason.FAILED: "it could not be carried out",
+    WorkReason.EVICTED: "too many runs waited, and something more urgent came",
+    WorkReason.QUEUE_FULL: "too many runs waited already",
+    WorkReason.UNREADABLE: "what was to be looked at could not be read any more",
+}
+
+
+def full_round(reason: TriggerReason, at: datetime, *, missed: int = 0) -> Trigger:
+    """A run over the whole estate. `missed`: how many before it did not happen."""
+    occasion = Occasion(reason=reason, at=at, missed=missed)
+    return Trigger(scope=TriggerScope(), occasions=(occasion,), depth=Depth.NORMAL)
+
+
+def offer_run(
+    connection: Connection, org_id: str, trigger: Trigger, now: datetime, triggers: TriggersSection, ids: Ids
+) -> Offered:
+    """Offers a trigger to the queue, through the gates as they stand at this moment."""
+    gates = gates_of(triggers, find_pause(connection, org_id, now))
+    return RunQueue(connection, org_id).offer(trigger, now, gates, ids)
+
+
+def enqueue_scheduled(org_id: str, triggers: TriggersSection, ids: Ids) -> Callable[[Connection, Occurrence], None]:
+    """What the job of the scheduled run does: the run waits from the moment its time is taken, or says why not."""
+
+    def enqueue(connection: Connection, occurrence: Occurrence) -> None:
+        trigger = full_round(TriggerReason.SCHEDULED, occurrence.at, missed=occurrence.missed)
+        offer_run(connection, org_id, trigger, occurrence.at, triggers, ids)
+
+    return enqueue
+
+
+def recover(database: Database, org_id: str, now: datetime, is_gone: IsGone) -> list[Work]:
+    """Closes runs and takes back claims whose process is gone, then writes every record that is owed.
+
+    Returns the claims that were taken back. Raises StorageError.
+    """
+    RunStore(database, org_id).close_crashed(now, is_gone)
+
+    def work(connection: Connection) -> list[Work]:
+        taken = WorkStore(connection, org_id).take_back(now, is_gone)
+        record_owed(connection, org_id)
+        return taken
+
+    return database.transact(work)
+
+
+def record_owed(connection: Connection, org_id: str) -> list[RunRecord]:
+    """Writes a record under each run id that was given out and that no run began under; returns them."""
+    store = WorkStore(connection, org_id)
+    owed = [(work, _record(work)) for work in store.list_owed()]
+    for work, record in owed:
+        # A run that began and crashed has its own record, which knows more.
+        connection.execute(insert_unless_there(connection.dialect.name, RUNS), run_row(record))
+        store.settle(work)
+    return [record for _, record in owed]
+
+
+def forget_work(database: Database, org_id: str, now: datetime) -> int:
+    """Deletes work that ended long ago; returns how many pieces. Raises StorageError."""
+    return database.transact(lambda connection: WorkStore(connection, org_id).forget(now - KEPT))
+
+
+def _record(work: Work) -> RunRecord:
+    trigger = decode(work.payload)
+    reason = WorkReason(work.reason)
+    sentence = _SENTENCES.get(reason, str(reason))
+    is_full = trigger is None or trigger.scope.is_full
+    return RunRecord(
+        org_id=work.org_id,
+        id=work.run_id,
+        type=RunType.FULL if is_full else RunType.SCOPED,
+        trigger_reason=str(trigger.reason) if trigger is not None else "",
+        status=_STATUSES.get(reason, RunStatus.DROPPED),
+        started_at=work.started_at or work.enqueued_at,
+        completed_at=work.ended_at,
+        error_summary=f"{sentence} ({work.detail})" if work.detail else sentence,
+        scope=trigger.scope.resource_ids if trigger is not None else (),
+    )
