@@ -27,6 +27,7 @@ _ANY_OF = {
     Kind.HIGH_DISK_IO: (Limited.DISK_READ, Limited.DISK_WRITE),
 }
 """Kinds with several limits, each for a subject or part of one: they are off when all of them are."""
+_SAME_FOR_ALL_SUBJECTS = frozenset({Limited.SNAPSHOT_AGE, Limited.SNAPSHOT_SIZE, Limited.NETWORK_ERRORS})
 _CONNECTIVITY = frozenset({Kind.GUEST_UNREACHABLE, Kind.NODE_OFFLINE})
 _OF_THE_TYPE = {
     (Kind.HIGH_DISK, "storage"): Limited.STORAGE,
@@ -71,7 +72,11 @@ class CurrentLimits:
             return LimitNow(switched_off=True)
         if finding.limit_source == OWN_LIMIT:
             return LimitNow()  # no setting: it is no other one now than it was
-        known_place = not finding.subject or (finding.resource_id, finding.subject) in self._disk_types
+        known_place = (
+            not finding.subject
+            or metric in _SAME_FOR_ALL_SUBJECTS
+            or (finding.resource_id, finding.subject) in self._disk_types
+        )
         return LimitNow(limit=limit.trigger if known_place else None)
 
 
