@@ -237,3 +237,12 @@ def test_every_word_of_the_tools_stays() -> None:
     for spec in specs:
         assert shroud.text_out(spec.description) == spec.description
         assert shroud.text_out(json.dumps(spec.input_schema)) == json.dumps(spec.input_schema)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a.", "aa.", "ab:", "vm:a:", "vm:", "a@", "a-", "ata-a_", "host-", "host-1", "http://", "docker-host-", "x"],
+)
+def test_text_that_is_made_to_be_hard_to_read_is_read_once(shroud: Shroud, unit: str) -> None:
+    text = unit * 4_000  # with a step back at each word it would not end today
+    assert shroud.text_in(shroud.text_out(text)) == text

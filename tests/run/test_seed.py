@@ -219,6 +219,13 @@ def test_alerts_gaps_and_limits_are_told() -> None:
     assert "lab | pve | did not answer: no route" in section(text, "Overview")
 
 
+def test_a_scoped_run_hears_only_of_gaps_and_flags_of_its_own() -> None:
+    gap = Gap(source="lab", topic=Topic.SMART, reason=GapReason.ASLEEP, detail="-", resource_id=WEB, sight=Sight.LOST)
+    text = told(scope=Scope(frozenset({DB})), gaps=[gap], flags=[flag(WEB)])
+    assert "What could not be read" not in text
+    assert "Flags: none." in text
+
+
 def test_limits_stand_in_one_line() -> None:
     line = limits_line(AlertThresholds(), ["vm", "node", "storage"])
     assert line == "cpu 70 %; memory 80 %; disk 75/95 %; storage 75/95 %; backup_age 48 h"

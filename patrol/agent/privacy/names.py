@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -63,8 +64,7 @@ class Named:
     names: tuple[str, ...] = ()  # the first is what it is called, the rest are other words for it
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A piece of text to hide, and what it names."""
 
     text: str

@@ -98,7 +98,7 @@ class Shroud:
             ids = {each.resource_id for each in here}
             # What is here may have had other names before, which earlier runs wrote down.
             before = list(dict.fromkeys(each for each in also if each.names or each.resource_id not in ids))
-            shroud._lexicon.add(here, before, list(other_texts(estate)))
+            shroud._lexicon.add(here, before, list(dict.fromkeys(other_texts(estate))))
         return shroud
 
     def text_out(self, text: str) -> str:

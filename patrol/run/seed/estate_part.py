@@ -18,11 +18,12 @@ _ALERT_RANK = {"critical": 0, "warning": 1}
 def overview(facts: SeedFacts) -> Section:
     """What sort of run this is, and how large the estate is."""
     of_type = Counter(each.type.value for each in facts.estate.resources if each.id in facts.scope)
+    flags = [each for each in facts.flags if each.resource_id in facts.scope]
     about = "the whole estate" if facts.scope.is_full else "only what stands under Scope"
     lines = [
         f"Run about {about}{f', {cell(facts.reason)}' if facts.reason else ''}. Now: {instant(facts.now)}.",
         f"Resources: {_counts(of_type) or 'none'}.",
-        f"Flags: {_counts(Counter(map(str, _severities(facts.flags)))) or 'none'}.",
+        f"Flags: {_counts(Counter(map(str, _severities(flags)))) or 'none'}.",
     ]
     if facts.limits:
         lines.append(
@@ -80,8 +81,9 @@ def alerts_section(facts: SeedFacts) -> Iterator[Section]:
 
 def gaps_section(facts: SeedFacts) -> Iterator[Section]:
     """What could not be read: what was lost from sight by name, what is never readable here by number."""
-    lost = sorted((each for each in facts.gaps if each.sight is Sight.LOST), key=_gap_order)
-    standing = Counter(str(each.topic) for each in facts.gaps if each.sight is Sight.STANDING)
+    gaps = [each for each in facts.gaps if each.resource_id is None or each.resource_id in facts.scope]
+    lost = sorted((each for each in gaps if each.sight is Sight.LOST), key=_gap_order)
+    standing = Counter(str(each.topic) for each in gaps if each.sight is Sight.STANDING)
     if not (lost or standing):
         return
     yield Section(
