@@ -285,6 +285,29 @@ def test_a_stream_that_says_done_and_no_reason_is_complete() -> None:
     assert [call.arguments for call in reply.message.calls] == [{"location": "NYC"}]
 
 
+def test_calls_that_all_have_the_number_zero_stay_apart() -> None:
+    calls = [
+        {"index": 0, "id": one, "type": "function", "function": {"name": "look", "arguments": f'{{"at":"{one}"}}'}}
+        for one in ("a", "b", "c")
+    ]
+    events = [f"data: {json.dumps({'id': 'x', 'choices': [{'delta': {'tool_calls': [call]}}]})}\n\n" for call in calls]
+    reply = said(Raw("".join([*events, "data: [DONE]\n\n"]).encode(), "text/event-stream"))
+    assert [call.arguments for call in reply.message.calls] == [{"at": "a"}, {"at": "b"}, {"at": "c"}]
+
+
+def test_google_s_format_is_spoken_as_well() -> None:
+    parts = [{"text": "Hi"}, {"functionCall": {"name": "look", "args": {"at": "x"}}}]
+    page = {
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
+    }
+    with ModelServer(Say(""), pages={"/v1beta/models/gemini-x:generateContent": page}) as server:
+        reply = ask(section(server.address, "google", model="gemini-x", streaming=False, silence=9.0))
+        missing = refusal(section(server.address, "google", model="nope", streaming=False, silence=9.0))
+    assert (reply.message.text, reply.message.calls[0].arguments, reply.usage.total) == ("Hi", {"at": "x"}, 15)
+    assert missing.failure.cause is Cause.PROVIDER_NOT_CONFIGURED
+
+
 def test_every_recorded_answer_is_read_or_refused_with_a_cause(shared: Path) -> None:
     """Real captures of many providers: no bare exception of a library ever comes through."""
     captures = sorted((shared / "data" / "llm").iterdir())

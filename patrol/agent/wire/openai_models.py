@@ -1,15 +1,17 @@
 """OpenAI's chat completions, as OpenAI speaks them and as everybody else does: Ollama, llama.cpp, vLLM, gateways."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
 from openai import AsyncOpenAI
 from openai.types import chat
-from openai.types.chat import ChatCompletionChunk
+from openai.types.chat import ChatCompletionChunk, chat_completion_chunk
 from pydantic import BaseModel
 from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.messages import ModelResponseStreamEvent
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
 from pydantic_ai.profiles import merge_profile
@@ -43,8 +45,26 @@ def build(endpoint: Endpoint, api_key: str, client: httpx2.AsyncClient) -> Model
     return TolerantChatModel(endpoint.model, provider=provider, profile=profile)
 
 
+@dataclass
 class TolerantStream(OpenAIStreamedResponse):
-    """A stream whose count of tokens may be anything."""
+    """A stream whose count of tokens may be anything, and whose calls may all have the number 0.
+
+    Some gateways (Gemini's among them) number every call of an answer 0; the library would make one of them. What
+    begins with another id and a name is another call.
+    """
+
+    _slots: dict[object, tuple[str, int]] = field(default_factory=dict, init=False)
+    _begun: int = field(default=0, init=False)
+
+    def _map_tool_call_delta(self, choice: chat_completion_chunk.Choice) -> Iterable[ModelResponseStreamEvent]:
+        for delta in choice.delta.tool_calls or ():
+            told, number = self._slots.get(delta.index, ("", -1))
+            is_named = delta.function is not None and bool(delta.function.name)
+            if number < 0 or (is_named and told and delta.id and delta.id != told):
+                number, self._begun = self._begun, self._begun + 1
+            self._slots[delta.index] = (delta.id or told, number)
+            delta.index = number
+        return super()._map_tool_call_delta(choice)
 
     def _map_usage(self, response: ChatCompletionChunk) -> RequestUsage:
         return usage_told(response.usage)

@@ -115,9 +115,14 @@ def watched_client(*, connect_seconds: float, silence_seconds: float) -> httpx2.
 
     `silence_seconds` is the longest wait for the first byte and between two pieces; there is no limit for the whole.
     """
+
+    async def cap(request: httpx2.Request) -> None:
+        # Google's SDK sets one time for all, which would also be waited for a connection.
+        request.extensions.get("timeout", {}).update(connect=connect_seconds, pool=connect_seconds)
+
     return httpx2.AsyncClient(
         timeout=httpx2.Timeout(silence_seconds, connect=connect_seconds, pool=connect_seconds),
         verify=_trusted(),
         headers={"accept-encoding": "identity", "user-agent": "patrol"},
-        event_hooks={"request": [_note_request], "response": [_note_response]},
+        event_hooks={"request": [cap, _note_request], "response": [_note_response]},
     )
