@@ -1,16 +1,17 @@
 """The detection: all families of detectors over one transcript, in one fixed order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Protocol
 
-from findings.model import Severity
+from findings.model import ResourceId, Severity
 from signals.backups import BackupJobDetector, FailedBackupDetector, StaleBackupDetector
 from signals.ceph import CephDetector
 from signals.coverage import BLINDED_BY, Coverage
 from signals.datastores import DatastoreDetector
 from signals.detector import Context, Detector, EvidencePage, Notes
-from signals.evidence import InventoryOutput, Page
+from signals.evidence import InventoryOutput, InventoryRow, Page
 from signals.filesystems import FilesystemDetector
 from signals.garbage import paused_garbage_collection
 from signals.hosts import HostDetector
@@ -66,17 +67,19 @@ def detect(
     *,
     inventory: InventoryOutput | None = None,
     inventory_first: bool = False,
+    known: Mapping[ResourceId, InventoryRow] = MappingProxyType({}),
 ) -> Detection:
     """What the evidence shows, and what was looked at. A function of its arguments alone.
 
     `inventory`: a view of the world beside the transcript, for recordings that carry none. `inventory_first`: how
-    the calls are ordered (see `Transcript`), so that they can be judged while they are made; it changes no answer.
+    the calls are ordered (see `Transcript`), so that they can be judged while they are made. `known`: rows by id; a
+    recorded row that is equal to one of these is not kept beside it. Neither changes any answer.
     Equal input gives byte-equal output: signals by severity (critical first), type, resource and subject.
     """
     transcript = Transcript(tool_calls, inventory_first=inventory_first)
     coverage = Coverage()
     notes = Notes()
-    view = _inventory(transcript, coverage, notes, inventory)
+    view = _inventory(transcript, coverage, notes, inventory, known)
     context = Context(thresholds.for_inventory(view), view, now)
     families = [family(context, notes) for family in DETECTORS]
     readers: dict[type[Page], list[Detector]] = {}
@@ -108,11 +111,20 @@ def _order(signal: Signal) -> tuple[int, int, str, str]:
     )
 
 
-def _inventory(transcript: Transcript, coverage: Coverage, notes: Notes, beside: InventoryOutput | None) -> Inventory:
+def _inventory(
+    transcript: Transcript,
+    coverage: Coverage,
+    notes: Notes,
+    beside: InventoryOutput | None,
+    known: Mapping[ResourceId, InventoryRow],
+) -> Inventory:
     pages: list[EvidencePage[InventoryOutput]] = []
     for page in transcript.inventory():
         coverage.add(page)  # type: ignore[arg-type]  # a page of inventory is a page
         _note_gaps(page, notes)  # type: ignore[arg-type]
+        if known:
+            rows = page.output.resources
+            rows[:] = [same if (same := known.get(row.id)) == row else row for row in rows]
         pages.append(page)
     outputs = [page.output for page in pages]
     # Whatever else a model looked up: one whole list names every resource.

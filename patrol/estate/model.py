@@ -65,7 +65,7 @@ class Status(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One metric. `window_seconds`: what it is the average of; 0 is a value of the moment."""
 
     value: float

@@ -20,6 +20,14 @@ def share_texts(estate: Estate) -> None:
         for probe in resource.probes or ():
             probe.kind = one(probe.kind, probe.kind)
             probe.address = one(probe.address, probe.address)
+        disk = resource.disk
+        if disk is not None:
+            disk.model = disk.model and one(disk.model, disk.model)
+            disk.device = disk.device and one(disk.device, disk.device)
+            disk.dev_path = disk.dev_path and one(disk.dev_path, disk.dev_path)
+            disk.type = disk.type and one(disk.type, disk.type)
+            disk.health = disk.health and one(disk.health, disk.health)
+            disk.used = disk.used and one(disk.used, disk.used)
     for backup in estate.pbs_backups:
         if isinstance(backup.vmid, str):
             backup.vmid = one(backup.vmid, backup.vmid)

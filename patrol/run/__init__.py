@@ -195,7 +195,7 @@ class _Pass:
         self._tell("analyse", self._analyst.part.said or self._analyst.part.model)
         work = self._analyst.analyse(situation)
 
-        detection = self._detect(toolbox, work)
+        detection = self._detect(toolbox, work, inventory)
         signals = [signal for signal in detection.signals if signal.resource_id in scope]
         blind = observe_sources(estate, detection.examined, self._previous, self._run.started_at)
         above = lineage(estate)
@@ -269,13 +269,14 @@ class _Pass:
         estate.gaps = classify(estate.gaps, last_read.get, self._patrol.settings.accept_gap, now)
         return collection, recognition
 
-    def _detect(self, toolbox: Toolbox, work: ModelWork) -> Detection:
+    def _detect(self, toolbox: Toolbox, work: ModelWork, inventory: Inventory) -> Detection:
         """The sweep, each call recorded as it is made, judged as it was recorded, and let go."""
         self._tell("sweep", "reading and judging")
         evidence = DetectionStore(self._patrol.database)
         evidence.begin(self._run.id, self._judged_at, self._limits)
         calls = chain(work.tool_calls, map(self._store_call, sweep(toolbox, self._run.id)))
-        detection = detect(calls, self._limits.thresholds, self._judged_at, inventory_first=True)
+        thresholds, known = self._limits.thresholds, inventory.rows
+        detection = detect(calls, thresholds, self._judged_at, inventory_first=True, known=known)
         self._tell("detect", f"{len(detection.signals)} signals")
         evidence.conclude(self._run.id, detection)
         return detection

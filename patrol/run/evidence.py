@@ -64,12 +64,12 @@ class Pages:
         self._connection = connection
         self._org_id = org_id
 
-    def keep(self, content: bytes, at: datetime) -> str:
-        """Stores a page that is not known yet, and returns its hash.
+    def keep(self, content: bytes, at: datetime, *, sha256: str = "") -> str:
+        """Stores a page that is not known yet, and returns its hash (`sha256`, where that is known already).
 
         To be called in the transaction that writes what cites it: a page that nothing cites may be deleted.
         """
-        sha256 = page_hash(content)
+        sha256 = sha256 or page_hash(content)
         if not self._has(sha256):
             self.keep_packed(PackedPage(sha256, zlib.compress(content, _COMPRESSION)), at)
         return sha256

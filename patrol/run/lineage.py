@@ -8,11 +8,13 @@ def lineage(estate: Estate) -> dict[ResourceId, tuple[ResourceId, ...]]:
     """For each resource the ids of what it lives on or in, nearest first. A circle ends where it closes."""
     parents = {resource.id: resource.parent for resource in estate.resources}
     found: dict[ResourceId, tuple[ResourceId, ...]] = {}
+    one: dict[tuple[ResourceId, ...], tuple[ResourceId, ...]] = {}  # thirty guests of a node live on the same
     for resource_id, nearest in parents.items():
         above: list[ResourceId] = []
         parent = nearest
         while parent and parent != resource_id and parent not in above:
             above.append(parent)
             parent = parents.get(parent, "")
-        found[resource_id] = tuple(above)
+        line = tuple(above)
+        found[resource_id] = one.setdefault(line, line)
     return found

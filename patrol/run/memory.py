@@ -1,7 +1,7 @@
 """What one run remembers for the next: counters, when things were last read, and the last good alert settings."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TypeAlias
@@ -20,10 +20,14 @@ from patrol.run.tables import ALERT_SETTINGS, COUNTERS, SIGHTS
 ReadingKey: TypeAlias = tuple[str, Topic, ResourceId]
 """A source, a topic, and the resource it was read of ("": the topic as a whole)."""
 
+Readings: TypeAlias = Mapping[tuple[str, Topic], Sequence[ResourceId]]
+"""What was read: by source and topic the resources that it was read of, as in `ReadingKey`."""
+
 SIGHT_STEP = timedelta(hours=1)
 """How exact the time of the last reading is kept: rewriting every row in every run would only wear the disk."""
 
 _AT_ONCE = 500
+_WRITTEN_AT_ONCE = 5000
 _LAST_READ = select(SIGHTS.c.resource_id, SIGHTS.c.last_read_at).where(
     SIGHTS.c.org_id == bindparam("org_id"),
     SIGHTS.c.source == bindparam("source"),
@@ -81,16 +85,19 @@ class RunMemory:
                     found[source, topic, resource_id] = read_at
         return found
 
-    def note_read(self, readings: Iterable[ReadingKey], at: datetime) -> None:
+    def note_read(self, readings: Readings, at: datetime) -> None:
         """Notes that these were read. Times younger than `SIGHT_STEP` are left as they are."""
-        for (source, topic), resource_ids in _by_topic(readings).items():
+        statement = insert_or_replace(self._connection.dialect.name, SIGHTS, ("last_read_at",))
+        for (source, topic), resource_ids in readings.items():
             place = {"org_id": self._org_id, "source": storable(source), "topic": str(topic)}
             fresh = set(self._connection.execute(_FRESH, {**place, "since": at - SIGHT_STEP, "until": at}).scalars())
-            rows: list[dict[str, Cell]] = [
-                {**place, "resource_id": each, "last_read_at": at} for each in resource_ids if each not in fresh
-            ]
-            statement = insert_or_replace(self._connection.dialect.name, SIGHTS, ("last_read_at",))
-            execute_many(self._connection, statement, rows)
+            stale = [each for each in dict.fromkeys(map(storable, resource_ids)) if each not in fresh]
+            for start in range(0, len(stale), _WRITTEN_AT_ONCE):
+                rows: list[dict[str, Cell]] = [
+                    {**place, "resource_id": each, "last_read_at": at}
+                    for each in stale[start : start + _WRITTEN_AT_ONCE]
+                ]
+                execute_many(self._connection, statement, rows)
 
     def alert_settings(self) -> AlertSettingsMemory | None:
         """The last alert settings that could be read; None if there never were any."""

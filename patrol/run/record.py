@@ -29,12 +29,11 @@ from patrol.history.store import HistoryStore
 from patrol.run.analyst import ModelPart
 from patrol.run.dialogue import Dialogue
 from patrol.run.escalating import Escalating
-from patrol.run.memory import RunMemory
+from patrol.run.memory import Readings, RunMemory
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.places import KnownPlaces
 from patrol.run.record_model import RunRecord
 from patrol.run.scope import Scope
-from patrol.run.sight import Reading
 from patrol.run.status import is_complete, run_status, status_text
 from patrol.run.store import RunStore
 from signals.model import Problem
@@ -53,7 +52,7 @@ class Conclusions:
     gaps: Sequence[Gap]
     problems: Sequence[Problem]
     checks_off: Sequence[str]
-    readings: Iterable[Reading]
+    readings: Readings
     counters: Mapping[tuple[str, str], Counter]
     resources_checked: int
     samples: Sequence[Sample] = ()

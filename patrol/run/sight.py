@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from findings.model import Gap, GapReason, Sight, Topic
+from findings.model import Gap, GapReason, ResourceId, Sight, Topic
 from patrol.estate.model import Estate, Metric, Resource
 from patrol.settings.sources import AcceptedGap
 
@@ -37,11 +37,20 @@ _NEVER_LOST = frozenset({GapReason.NO_HISTORY, GapReason.NOT_REPORTED})
 """Reasons that lie in the thing itself: there was nothing to lose."""
 
 
-def readings(estate: Estate) -> set[Reading]:
-    """Everything that this collection could read."""
-    found = {Reading(source.name, topic, "") for source in estate.sources for topic in source.read}
+def readings(estate: Estate) -> dict[tuple[str, Topic], list[ResourceId]]:
+    """Everything that this collection could read, by source and topic: "" is the topic as a whole."""
+    found: dict[tuple[str, Topic], list[ResourceId]] = {}
+    for source in estate.sources:
+        for topic in source.read:
+            found.setdefault((source.name, topic), []).append("")
     for resource in estate.resources:
-        found.update(Reading(resource.source, topic, resource.id) for topic in _topics(resource))
+        resource_id, source_name = resource.id, resource.source
+        for topic in _topics(resource):
+            ids = found.get((source_name, topic))
+            if ids is None:
+                found[source_name, topic] = [resource_id]
+            elif ids[-1] != resource_id:  # three pressures are one topic
+                ids.append(resource_id)
     return found
 
 

@@ -113,7 +113,8 @@ class RunStore:
 
         def work(connection: Connection) -> None:
             connection.execute(_ADD_CALL, {"org_id": self._org_id, **call_row(call)})
-            Pages(connection, self._org_id).keep(page, started_at + timedelta(seconds=duration_seconds))
+            at = started_at + timedelta(seconds=duration_seconds)
+            Pages(connection, self._org_id).keep(page, at, sha256=call.output_sha256)
 
         self._database.transact(work)
         return call

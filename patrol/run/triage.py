@@ -39,11 +39,14 @@ class Flag:
 
 
 class _Measured(NamedTuple):
+    """One value. `reason`: how it is said, with room for `where` and `value`: few values need the words."""
+
     metric: str
     limited: Limited
     category: Category
     value: float | None
     reason: str
+    where: str = ""
     disk_type: str = ""
 
 
@@ -68,7 +71,9 @@ def _flags(estate: Estate, thresholds: Thresholds, now: datetime) -> Iterator[Fl
     for resource in estate.resources:
         row = inventory_row(resource)
         for measured in _measured(resource):
-            yield from _near_limit(row, measured, thresholds)
+            flag = _near_limit(row, measured, thresholds)
+            if flag is not None:
+                yield flag
         yield from _disk_health(resource, row)
         if resource.type in _GUESTS and resource.status in UP and not resource.template:
             yield from _backup(row, newest, thresholds, now)
@@ -86,36 +91,40 @@ def _measured(resource: Resource) -> Iterable[_Measured]:
     for metric, limited in ((Metric.CPU, Limited.CPU), (Metric.MEMORY, Limited.MEMORY)):
         reading = resource.metrics.get(metric)
         if reading is not None:
-            reason = f"{metric} at {reading.value:.0f}%"
-            yield _Measured(metric, limited, Category.PERFORMANCE, reading.value, reason)
+            yield _Measured(metric, limited, Category.PERFORMANCE, reading.value, _IN_USE, metric)
     guest_disk = resource.metrics.get(Metric.DISK)
     if guest_disk is not None and guest_disk.value > 0:  # 0 is what a hypervisor says of a guest it cannot see into
-        yield _Measured("disk", Limited.DISK, Category.CAPACITY, guest_disk.value, f"disk at {guest_disk.value:.0f}%")
+        yield _Measured("disk", Limited.DISK, Category.CAPACITY, guest_disk.value, _IN_USE, "disk")
     for mount in resource.filesystems or ():
         if mount.usage_percent is not None:
-            reason = f"{mount.mountpoint} at {mount.usage_percent:.0f}%"
-            where = f"disk {mount.mountpoint}"
-            yield _Measured(where, Limited.DISK, Category.CAPACITY, mount.usage_percent, reason, mount.disk_type)
+            metric_name, where = f"disk {mount.mountpoint}", str(mount.mountpoint)
+            percent = mount.usage_percent
+            yield _Measured(metric_name, Limited.DISK, Category.CAPACITY, percent, _IN_USE, where, mount.disk_type)
     if resource.pool is not None and resource.pool.usage_percent is not None:
         usage = resource.pool.usage_percent
-        yield _Measured("usage", Limited.STORAGE, Category.CAPACITY, usage, f"usage at {usage:.0f}%")
+        yield _Measured("usage", Limited.STORAGE, Category.CAPACITY, usage, _IN_USE, "usage")
     if resource.disk is not None:
         kind = resource.disk.type or ""
         heat, wear = resource.disk.temperature, resource.disk.life_used_percent
-        yield _Measured("temperature", Limited.DISK_TEMPERATURE, Category.RELIABILITY, heat, f"disk at {heat} °C", kind)
-        yield _Measured("wear", Limited.DISK_WEAR, Category.RELIABILITY, wear, f"{wear}% of rated endurance used", kind)
+        yield _Measured("temperature", Limited.DISK_TEMPERATURE, Category.RELIABILITY, heat, _HEAT, disk_type=kind)
+        yield _Measured("wear", Limited.DISK_WEAR, Category.RELIABILITY, wear, _WEAR, disk_type=kind)
 
 
-def _near_limit(row: InventoryRow, measured: _Measured, thresholds: Thresholds) -> Iterator[Flag]:
+_IN_USE = "{where} at {value:.0f}%"
+_HEAT = "disk at {value} °C"
+_WEAR = "{value}% of rated endurance used"
+
+
+def _near_limit(row: InventoryRow, measured: _Measured, thresholds: Thresholds) -> Flag | None:
     if measured.value is None:
-        return
+        return None
     limit = thresholds.limit(row, measured.limited, disk_type=measured.disk_type)
-    if limit is None:
-        return
-    tier = _tier(limit, measured.value)
-    if tier is not None:
-        severity, threshold = tier
-        yield _flag(row, measured.category, severity, measured.reason, measured.metric, measured.value, threshold)
+    tier = _tier(limit, measured.value) if limit is not None else None
+    if tier is None:
+        return None
+    severity, threshold = tier
+    reason = measured.reason.format(where=measured.where, value=measured.value)
+    return _flag(row, measured.category, severity, reason, measured.metric, measured.value, threshold)
 
 
 def _tier(limit: Limit, value: float) -> tuple[Severity, float] | None:
@@ -141,9 +150,10 @@ def _newest_backups(estate: Estate) -> dict[str, datetime]:
     newest: dict[str, datetime] = {}
     backups: list[PbsBackupRow | PveBackupRow] = [*estate.pbs_backups, *estate.pve_backups]
     for backup in backups:
-        zone = estate.zones.get(backup.instance or "", "")
-        at = parse_time(backup.backup_time, zone)
-        if backup.resource_id and at is not None:
+        if not backup.resource_id:
+            continue
+        at = parse_time(backup.backup_time, estate.zones.get(backup.instance or "", ""))
+        if at is not None:
             newest[backup.resource_id] = max(at, newest.get(backup.resource_id, at))
     return newest
 

@@ -99,7 +99,7 @@ class FailedBackupDetector:
         times = usable_times([row.end_time or row.start_time for row in rows], page.output.zone, self._latest)
         page = page.without_rows()
         ledger = self._ledgers.setdefault((page.sweep, page.origin), Ledger(page))
-        good, is_ok = ledger.good, self._is_ok
+        good, is_ok, known = ledger.good, self._is_ok, self._inventory.rows.get
         for number, row, claim, at in zip(count(), rows, self._owners.task_claims(rows), times, strict=False):
             if (
                 at is not None
@@ -109,7 +109,11 @@ class FailedBackupDetector:
                 and is_ok[row.exitstatus or row.status]
                 and (row.type in _GUEST_WORK if row.type else row.id is None)
             ):
-                if claim not in good or at > good[claim]:
+                best = good.get(claim)
+                if best is None:
+                    guest = known(claim)  # type: ignore[arg-type]  # no tuple is known
+                    good[claim if guest is None else guest.id] = at  # its own text: else each page's copy stays
+                elif at > best:
                     good[claim] = at
                 continue
             self._consider(page, ledger, f"{field}[{number}]", row)

@@ -89,12 +89,15 @@ class Copies:
         bare = page._replace(
             output=msgspec.structs.replace(output, pbs=output.pbs[:1], pve=output.pve[:1], recent_tasks=[])
         )
-        evidence, evidence_before, known = self._evidence, self._evidence_before, newest.get
+        evidence, evidence_before, known = self._evidence, self._evidence_before, self._inventory.rows.get
         for place, rows, claims in self._tables(output):
             times = usable_times([row.backup_time for row in rows], output.zone, self._latest)
             for row, claim, at in zip(rows, claims, times, strict=True):
-                if at is None or at <= known(claim, NEVER):
+                best = newest.get(claim)
+                if at is None or (best is not None and at <= best):
                     continue
+                if best is None and (guest := known(claim)) is not None:  # type: ignore[arg-type]  # no tuple is known
+                    claim = guest.id  # noqa: PLW2901 - its own text: else each page's copy stays
                 newest[claim] = at
                 if at < evidence_before and (claim not in evidence or at > evidence[claim][0]):
                     evidence[claim] = (at, row, bare)

@@ -1,8 +1,10 @@
 """The estates that are measured: what is planted is found, nothing else is, and equal seeds give equal bytes."""
 
+import msgspec
 import pytest
 
 from findings.model import Look
+from patrol.estate.inventory import inventory_of
 from signals.detect import detect
 from signals.thresholds import AlertThresholds
 from signals.transcript import parse_tool_call
@@ -31,6 +33,18 @@ def test_the_recording_says_what_the_structs_say() -> None:
     said = [detect(each, AlertThresholds(), NOW) for each in (calls, recorded)]
     assert said[0].signals == said[1].signals
     assert list(said[0].examined) == list(said[1].examined)
+
+
+def test_what_spares_a_run_memory_changes_no_answer() -> None:
+    estate = generate(300, faults=0.2).estate
+    recorded = [parse_tool_call(line) for line in recorded_lines(recorded_calls(estate))]
+    plain = detect(recorded, AlertThresholds(), NOW)
+    rows = {row.id: row for row in inventory_of(estate).resources}
+    others = {row.id: msgspec.structs.replace(row, status="stopped", template=True) for row in rows.values()}
+    for known in (rows, others):
+        spared = detect(iter(recorded), AlertThresholds(), NOW, inventory_first=True, known=known)
+        assert spared.signals == plain.signals
+        assert list(spared.examined) == list(plain.examined)
 
 
 def test_equal_seeds_give_equal_estates_and_others_do_not() -> None:

@@ -14,7 +14,7 @@ from findings.storm import Storm
 from patrol.database import open_database
 from patrol.database.inserts import insert_or_replace, insert_unless_there
 from patrol.estate.sources.model import Counter
-from patrol.run.memory import SIGHT_STEP, RunMemory
+from patrol.run.memory import SIGHT_STEP, ReadingKey, RunMemory
 from patrol.run.record_model import ModelState, RunRecord, RunStatus, RunType
 from patrol.run.rows import CALL_COLUMNS, RUN_COLUMNS, run_of, run_row
 from patrol.run.store import RunEndedError, RunInProgressError, RunNotFoundError, RunStore
@@ -373,9 +373,16 @@ def test_counters_are_kept_for_the_next_run(memory):
     assert memory.counters() == {(HOST, "cpu"): other, (HOST, "swap"): one}
 
 
+def by_topic(*keys: ReadingKey) -> dict[tuple[str, Topic], list[str]]:
+    found: dict[tuple[str, Topic], list[str]] = {}
+    for source, topic, resource_id in keys:
+        found.setdefault((source, topic), []).append(resource_id)
+    return found
+
+
 def test_what_was_read_is_remembered_and_what_never_was_is_missing(memory):
     read = [("local", Topic.SMART, "disk:serial:S1"), ("local", Topic.SMART, "")]
-    memory.note_read(read, NOW)
+    memory.note_read(by_topic(*read), NOW)
     asked = [*read, ("local", Topic.SMART, "disk:serial:S2"), ("nas", Topic.SMART, ""), ("local", Topic.RAID, "")]
     assert memory.last_read(asked) == dict.fromkeys(read, NOW)
     assert memory.last_read([]) == {}
@@ -392,15 +399,15 @@ def test_what_was_read_is_remembered_and_what_never_was_is_missing(memory):
 )
 def test_the_time_of_a_reading_is_kept_as_exactly_as_it_is_needed(memory, after, kept):
     reading = ("local", Topic.SMART, HOST)
-    memory.note_read([reading], NOW)
-    memory.note_read([reading], NOW + after)
+    memory.note_read(by_topic(reading), NOW)
+    memory.note_read(by_topic(reading), NOW + after)
     assert memory.last_read([reading]) == {reading: NOW + kept}
 
 
 def test_many_readings_are_asked_for_in_portions(memory):
-    readings = [("pve", Topic.CPU, f"vm:pve:{number}") for number in range(1203)]
-    memory.note_read(readings, NOW)
-    assert len(memory.last_read(readings)) == 1203
+    readings = [("pve", Topic.CPU, f"vm:pve:{number}") for number in range(5203)]
+    memory.note_read(by_topic(*readings), NOW)
+    assert len(memory.last_read(readings)) == 5203
 
 
 def test_the_last_good_alert_settings_are_remembered_with_the_time_they_came(memory):
@@ -418,7 +425,7 @@ def test_memories_of_organisations_are_apart(database):
     with database.write() as connection:
         ours, theirs = RunMemory(connection), RunMemory(connection, "another")
         ours.keep_counters({(HOST, "cpu"): Counter(at=NOW, values={})})
-        ours.note_read([("local", Topic.CPU, HOST)], NOW)
+        ours.note_read(by_topic(("local", Topic.CPU, HOST)), NOW)
         ours.keep_alert_settings("{}", NOW)
         assert theirs.counters() == {}
         assert theirs.last_read([("local", Topic.CPU, HOST)]) == {}

@@ -18,7 +18,6 @@ from patrol.run.blindness import blindness_counters, observe_sources, source_id
 from patrol.run.collect import BoundedSource, collect
 from patrol.run.record_model import RunStatus
 from patrol.run.sight import ASLEEP_AT_MOST, classify, readings
-from patrol.run.sight import Reading as Read
 from patrol.run.status import is_complete, run_status, status_text
 from patrol.run.sweep import PAGE_ROWS, SWEPT, sweep
 from patrol.run.triage import triage
@@ -118,8 +117,9 @@ def test_a_gap_that_came_as_lost_stays_lost() -> None:
 def test_readings_are_the_sections_that_were_read() -> None:
     found = readings(Estate(resources=[host(), disk(), disk(read=False, serial="S2")]))
     assert found == {
-        Read("local", topic, HOST) for topic in (Topic.MEMORY, Topic.FILESYSTEMS, Topic.UNITS, Topic.TEMPERATURES)
-    } | {Read("local", Topic.SMART, "disk:serial:S1")}
+        ("local", Topic.SMART): ["disk:serial:S1"],
+        **{("local", topic): [HOST] for topic in (Topic.MEMORY, Topic.FILESYSTEMS, Topic.UNITS, Topic.TEMPERATURES)},
+    }
 
 
 # --- status --------------------------------------------------------------------------------------------------------

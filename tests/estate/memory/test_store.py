@@ -108,8 +108,8 @@ def test_a_merge_moves_counters_and_sights_and_keeps_those_that_are_there(any_da
         memory = RunMemory(connection)
         mine, theirs = Counter(at=NOW, values={"a": 1}), Counter(at=NOW, values={"a": 2})
         memory.keep_counters({(kept, "both"): mine, (retired, "both"): theirs, (retired, "one"): theirs})
-        memory.note_read([("local", Topic.SMART, kept)], NOW)
-        memory.note_read([("local", Topic.SMART, retired), ("local", Topic.UNITS, retired)], LATER)
+        memory.note_read({("local", Topic.SMART): [kept]}, NOW)
+        memory.note_read({("local", Topic.SMART): [retired], ("local", Topic.UNITS): [retired]}, LATER)
     keep(any_database, merges=[Merge(kept=kept, retired=retired)], aliases=[alias(retired, kept)])
     with any_database.read() as connection:
         memory = RunMemory(connection)
