@@ -16,6 +16,8 @@ REPORT_FINDING = "patrol_report_finding"
 ASSESS_FINDING = "patrol_assess_finding"
 RESOLVE_FINDING = "patrol_resolve_finding"
 
+FINDING_TOOLS = (GET_FINDINGS, REPORT_FINDING, ASSESS_FINDING, RESOLVE_FINDING)
+
 REPORTABLE = (Severity.CRITICAL, Severity.WARNING)
 MOST_ROWS = 200
 _MOST_CALLS = 20

@@ -6,6 +6,7 @@ from functools import cached_property
 import msgspec
 
 from findings.model import ResourceId
+from patrol.tools.finding_desk.arguments import FINDING_TOOLS
 from patrol.tools.finding_desk.model import Outputs
 from patrol.tools.finding_desk.quotes import PlainRow, is_found, plain_row
 from patrol.tools.model import ErrorCode, ToolError
@@ -127,9 +128,7 @@ _ELSE = object()
 def _shows_findings(call: ToolCall) -> bool:
     """Whether a call shows what earlier runs said: a claim must not confirm itself."""
     given = parse_arguments(call.input)
-    return call.tool_name.startswith("patrol_") or (
-        call.tool_name == "pulse_alerts" and given.get("action") == "findings"
-    )
+    return call.tool_name in FINDING_TOOLS or (call.tool_name == "pulse_alerts" and given.get("action") == "findings")
 
 
 def _documents(output: object) -> Iterable[object]:
