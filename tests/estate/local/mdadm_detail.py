@@ -1,4 +1,6 @@
-"""What `mdadm --detail` prints, as rows. Pure parsing, for recordings and for the privileged collector.
+"""What `mdadm --detail` prints, as rows: captures of it show that the detector understands mdadm's words.
+
+Patrol itself asks /proc/mdstat and sysfs, which say all that is judged and are open to every user.
 
 /dev/md127:
         Raid Level : raid1
