@@ -1,7 +1,11 @@
+from pathlib import Path
+
 import pytest
 
 from findings.kinds import KINDS, Kind, Nature
 from findings.model import Category
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "findings.md"
 
 
 def test_every_kind_has_its_record():
@@ -41,3 +45,11 @@ def test_every_kind_says_what_would_clear_it(kind):
 def test_damage_done_never_clears_by_itself(fact):
     assert "never by itself" in KINDS[Kind.SMART_FAILURE].what_clears({fact: 1}, "")
     assert "PASSED" in KINDS[Kind.SMART_FAILURE].what_clears({fact: 0, "pending_sectors": 3}, "")
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_the_documentation_lists_every_kind_with_what_closes_it(kind):
+    record = KINDS[kind]
+    closed_by = record.clears_when.format(clear="its clear mark")
+    row = f"| `{kind}` | {record.category} | {record.title} | {closed_by} |"
+    assert row in DOCUMENT.read_text(encoding="utf-8").splitlines()
