@@ -11,8 +11,8 @@ from patrol.agent.endpoint import parse_endpoint
 from patrol.agent.failure import Cause, ModelError
 from patrol.agent.wire.opening import open_provider
 from patrol.settings.model import ModelSection
-from tests.agent.asking import converse, prompt
-from tests.agent.wire_server import ModelServer, Say
+from tests.agent.asking import FORMATS, ask, converse, prompt, section
+from tests.agent.wire_server import Break, How, ModelServer, Point, Say
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -112,10 +112,36 @@ def test_a_missing_extra_is_told_with_the_command_that_installs_it(
     assert f"pip install 'patrold[{extra}]'" in problem(f"{extra}:some-model", key="sk-something")
 
 
-def test_no_key_of_the_environment_goes_to_an_address_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere.invalid/v1")
+@pytest.mark.parametrize("wire", FORMATS)
+def test_nothing_of_the_environment_goes_to_an_address_that_is_set(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.setenv(name, "of-the-environment")
+    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
+        monkeypatch.setenv(name, "http://elsewhere.invalid/v1")
+    with ModelServer(Say("Yes.")) as server:
+        ask(section(server, wire))
+    assert "of-the-environment" not in str(server.asks[0].headers)
+
+
+def test_a_server_on_this_network_needs_no_key() -> None:
     with ModelServer(Say("Yes.")) as server:
         provider = open_provider(ModelSection(name="openai:m", base_url=server.openai_url))
         asyncio.run(converse(provider, prompt()))
-    assert "sk-of-the-environment" not in str(server.asks[0].headers)
+    assert len(server.asks) == 1
+
+
+async def cancelled(server: ModelServer) -> None:
+    provider = open_provider(section(server))
+    try:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await provider.ask(prompt())
+    finally:
+        await provider.close()
+
+
+@pytest.mark.parametrize("at", [Point.REQUEST, Point.MIDDLE])
+def test_a_model_that_is_not_waited_for_any_longer_leaves_nothing_open(at: Point) -> None:
+    with ModelServer(Break(at, How.HANG)) as server:
+        asyncio.run(cancelled(server))
+    assert len(server.asks) == 1

@@ -34,6 +34,7 @@ def build(endpoint: Endpoint, api_key: str, client: httpx2.AsyncClient) -> Model
         timeout=client.timeout,
         max_retries=0,
     )
+    openai.organization = openai.project = None  # the SDK takes them from the environment, for whatever address
     if endpoint.kind is ProviderKind.OLLAMA:
         provider: OllamaProvider | OpenAIProvider = OllamaProvider(openai_client=openai)
     else:
