@@ -56,14 +56,20 @@ def secrets(estate: Estate) -> Iterator[str]:
             yield resource.disk.serial
 
 
+OWN_PARTS = {part for word in OWN_WORDS for part in word.split()}
+
+
 def hidden(text: str) -> bool:
     """Whether it is a name at all: not a word of Patrol's own, a number, or an address of everybody's host."""
     key = key_of(text)
-    return key not in OWN_WORDS and not key.isdigit() and text not in {"sda", "0.0.0.0", "127.0.0.1", "::", "::1"}
+    if key in OWN_WORDS or key.isdigit() or text in {"sda", "0.0.0.0", "127.0.0.1", "::", "::1"}:
+        return False
+    # An id that is made of such words alone names nothing either.
+    return not (":" in text and all(part in OWN_PARTS or part.isdigit() for part in key.split()))
 
 
 def occurs(name: str, text: str) -> bool:
-    return re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text) is not None
+    return name in text and re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text) is not None
 
 
 PIECES = st.sampled_from([" ", ", ", ":", "/", "-", ".example.com ", "\n| ", " is at 93.5 % since 06:00 ", "@", "_"])
