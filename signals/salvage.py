@@ -20,7 +20,12 @@ Tell = Callable[[str, str], None]
 
 _OWN_ID = ("resource_id", "id")
 _PERCENT = re.compile(r"\s*([-+]?\d{1,9}(?:\.\d{1,9})?)\s*%?\s*", re.ASCII)
-_IDENTITY = frozenset({"id", "resource_id", "vmid", "node", "instance", "hostname", "device", "dev_path", "serial"})
+_IDENTITY = frozenset(
+    {
+        *("id", "resource_id", "vmid", "node", "instance", "hostname", "device", "dev_path", "serial"),
+        *("guest_id", "target_id", "snapshot_name"),
+    }
+)
 
 
 def salvage_page(document: Mapping[str, object], page_type: type[PageType], tell: Tell) -> PageType:

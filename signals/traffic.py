@@ -77,6 +77,9 @@ class TrafficDetector:
         incoming = self._thresholds.limit(host, Limited.NETWORK_IN)
         outgoing = self._thresholds.limit(host, Limited.NETWORK_OUT)
         for row in rows:
+            if not row.name:
+                self._notes.problem(page.call_id, f"interfaces of {host.name or host.id}", "an interface without name")
+                continue
             if errors is not None:
                 self._judge_errors(page, host, row, errors)
             of_speed = _of_speed(of_link, row.speed_mbps)

@@ -356,11 +356,37 @@ class TestConditionsBesideTheSeven:
                 Kind.BACKUP_FAILED,
                 "pbs1",
             ),
+            (
+                [{"name": "lab", "health": "HEALTH_WARN", "details": {"health_message": "x", "usage_percent": 20}}],
+                "ceph",
+                Kind.CEPH_UNHEALTHY,
+                "storage:ceph:lab",
+            ),
+            (
+                {"hosts": [{"fsid": "f1", "health": {"status": "HEALTH_OK"}, "osd_map": {"num_up": 2, "num_in": 3}}]},
+                "ceph_details",
+                Kind.CEPH_UNHEALTHY,
+                "storage:ceph:f1",
+            ),
+            (
+                [{"id": "101-0", "guest_id": 101, "source_node": "pve1", "target_node": "pve2", "status": "error"}],
+                "replication",
+                Kind.REPLICATION_FAILED,
+                "vm:pve1:101",
+            ),
+            (
+                {
+                    "snapshots": [
+                        {"vmid": "110", "type": "lxc", "node": "pve1", "snapshot_name": "s", "time": "2020-01-01"},
+                    ]
+                },
+                "snapshots",
+                Kind.SNAPSHOT_OLD,
+                "system-container:pve1:110",
+            ),
         ],
     )
-    def test_what_a_page_shows_is_judged(
-        self, page: dict[str, object], selector: str, kind: Kind, resource: str
-    ) -> None:
+    def test_what_a_page_shows_is_judged(self, page: object, selector: str, kind: Kind, resource: str) -> None:
         assert told(call(STORAGE, page, type=selector)) == [(kind, resource)]
 
     @pytest.mark.parametrize(

@@ -156,6 +156,12 @@ def test_a_host_that_was_read_is_clear_of_interfaces_that_are_gone() -> None:
     assert judged(network(), ERRORS, complete=False).look(Kind.NETWORK_ERRORS, NAS.id) is None
 
 
+def test_an_interface_without_a_name_is_nobodys() -> None:
+    seen = judged(network(interface(name="", rx_errors_percent=50)), {**ERRORS, **LINK})
+    assert seen.signals == []
+    assert [each.message for each in seen.notes.problems] == ["an interface without name"]
+
+
 def test_without_a_limit_nothing_is_looked_at() -> None:
     seen = judged(network(interface(rx_errors_percent=50, rx_bytes_per_second=1e12)), {})
     assert seen.signals == []
