@@ -1,5 +1,7 @@
 """What can go wrong on the wire: each fault has its cause, and nothing that may have been charged is asked twice."""
 
+import traceback
+
 import pytest
 
 from patrol.agent.failure import Cause, ModelError
@@ -217,7 +219,8 @@ def test_an_allowance_that_went_into_thinking_is_told_as_such(wire: str, *, stre
 def test_the_key_is_in_no_text(wire: str) -> None:
     told = Status(403, {"error": {"message": f"key {KEY} at https://host/v1?key={KEY} may not", "type": "x"}})
     error = failed(told, wire)
-    assert KEY not in f"{error} {error.failure} {error.failure.detail}"
+    written = "".join(traceback.format_exception(error))
+    assert KEY not in f"{error} {error.failure} {error.failure.detail} {written}"
     assert "[redacted]" in error.failure.detail
 
 

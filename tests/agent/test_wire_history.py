@@ -68,11 +68,23 @@ def test_the_content_of_a_result_becomes_json_once(wire: str) -> None:
     assert asked.results == {"call00001": '{"name":"é","n":null}', "call00002": "plain text"}
 
 
-@pytest.mark.parametrize("wire", FORMATS)
-def test_an_error_says_that_it_is_one(wire: str) -> None:
-    asked = sent(prompt(USER, TWO_CALLS, result(1, "unknown tool", is_error=True), result(2, "fine")), wire)
-    assert "unknown tool" in asked.results["call00001"]
-    assert '"is_error": true' in asked.text if wire == "anthropic" else "error" in asked.results["call00001"]
+def test_anthropic_s_format_has_a_mark_for_errors() -> None:
+    asked = sent(prompt(USER, TWO_CALLS, result(1, {"code": "no"}, is_error=True), result(2, "fine")), "anthropic")
+    assert asked.results == {"call00001": '{"code":"no"}', "call00002": "fine"}
+    assert asked.text.count('"is_error": true') == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("unknown tool", '{"error":"unknown tool"}'),
+        ({"code": "not_found"}, '{"error":{"code":"not_found"}}'),
+        ({"error": {"code": "not_found"}}, '{"error":{"code":"not_found"}}'),
+    ],
+)
+def test_elsewhere_an_error_says_that_it_is_one(content: object, told: str) -> None:
+    asked = sent(prompt(USER, TWO_CALLS, result(1, content, is_error=True), result(2, "fine")))
+    assert asked.results == {"call00001": told, "call00002": "fine"}
 
 
 HISTORIES: dict[str, tuple[Message, ...]] = {

@@ -1,7 +1,7 @@
 """From Patrol's own messages to the library's: each call has exactly one answer, right behind it."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -21,8 +21,8 @@ from patrol.agent.model import AssistantMessage, Message, Prompt, ToolRequest, T
 LOST = "The answer to this call was lost; nothing is known of it. Call again if it still matters."
 
 
-def history_of(prompt: Prompt) -> list[ModelMessage]:
-    """The conversation in the library's form.
+def history_of(prompt: Prompt, *, marks_errors: bool = False) -> list[ModelMessage]:
+    """The conversation in the library's form. `marks_errors`: the wire format has a mark for answers that are errors.
 
     Calls without an answer get an error that says so, second answers and answers to nothing are left out: every
     provider refuses a history in which they do not match. Neighbouring messages of Patrol's become one.
@@ -41,7 +41,7 @@ def history_of(prompt: Prompt) -> list[ModelMessage]:
                 if parts:
                     history.append(ModelRequest(parts=parts))
                 history.append(response)
-                parts = list(_returns(message.calls, results))
+                parts = [_return(call, results.get(call.id), marks_errors=marks_errors) for call in message.calls]
             case _:
                 pass  # results stand behind their calls already
     if parts or not history:
@@ -57,19 +57,21 @@ def _first_results(messages: Sequence[Message]) -> Mapping[str, ToolResult]:
     return results
 
 
-def _returns(calls: Sequence[ToolRequest], results: Mapping[str, ToolResult]) -> Iterator[ModelRequestPart]:
-    for call in calls:
-        result = results.get(call.id)
-        failed = result is None or result.is_error
-        yield ToolReturnPart(
-            tool_name=call.name,
-            content=LOST if result is None else _content(result.content),
-            tool_call_id=call.id,
-            outcome="failed" if failed else "success",
-        )
+def _return(call: ToolRequest, result: ToolResult | None, *, marks_errors: bool) -> ModelRequestPart:
+    failed = result is None or result.is_error
+    content: object = LOST if result is None else result.content
+    if failed and not marks_errors and not (isinstance(content, Mapping) and "error" in content):
+        content = {"error": content}
+    return ToolReturnPart(
+        tool_name=call.name,
+        content=_text(content),
+        tool_call_id=call.id,
+        # Without a mark of its own the library would wrap the text, and encode what is JSON once more.
+        outcome="failed" if failed and marks_errors else "success",
+    )
 
 
-def _content(content: object) -> str:
+def _text(content: object) -> str:
     """Text stays text, everything else becomes JSON, once."""
     if isinstance(content, str):
         return content

@@ -57,6 +57,7 @@ def open_provider(
             window=settings.context_window or known_window(endpoint),
             streaming=settings.streaming,
             watched=True,
+            marks_errors=endpoint.kind is ProviderKind.ANTHROPIC,
             offers_no_tools_on_none=endpoint.kind is ProviderKind.OLLAMA,
             secrets=(key,) if key else (),
             close=client.aclose,

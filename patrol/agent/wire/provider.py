@@ -34,7 +34,7 @@ class Wire:
     """A model and how it is spoken to.
 
     `watched`: its exchanges are noted (see `watch`), so that a missing end can be told from an end.
-    `ends_without_marker`: its streams have no marker of their own, the reason for the end is all there is.
+    `marks_errors`: its wire format has a mark for tools' answers that are errors.
     `offers_no_tools_on_none`: it does not know a choice of no tools, so it must not see any.
     """
 
@@ -43,6 +43,7 @@ class Wire:
     window: int | None = None
     streaming: bool = True
     watched: bool = False
+    marks_errors: bool = False
     offers_no_tools_on_none: bool = False
     secrets: tuple[str, ...] = field(default=(), repr=False)
     close: Callable[[], Awaitable[None]] = _nothing_to_close
@@ -121,7 +122,8 @@ class _Attempt:
             complete = self._complete()
             if complete is not None:
                 return complete  # all was said, and only then the connection broke: asking again would cost twice
-            raise self._failed(error) from error
+            # Not `from error`: what the libraries say may hold the key, and would stand in every traceback.
+            raise self._failed(error) from None
         if self.wire.watched and not self._ended(response):
             raise self._cut(response)
         return response
@@ -129,7 +131,7 @@ class _Attempt:
     async def _whole(self) -> ModelResponse:
         return await model_request(
             self.wire.model,
-            history_of(self.prompt),
+            history_of(self.prompt, marks_errors=self.wire.marks_errors),
             model_settings=self._settings(),
             model_request_parameters=self._parameters(),
         )
@@ -165,7 +167,7 @@ class _Attempt:
     async def _open(self) -> AsyncIterator[StreamedResponse]:
         async with model_request_stream(
             self.wire.model,
-            history_of(self.prompt),
+            history_of(self.prompt, marks_errors=self.wire.marks_errors),
             model_settings=self._settings(),
             model_request_parameters=self._parameters(),
         ) as stream:
