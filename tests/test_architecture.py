@@ -200,6 +200,17 @@ def test_only_the_wire_knows_the_libraries_of_models() -> None:
     assert wrong == []
 
 
+def test_only_the_timetable_knows_the_library_that_wakes_it() -> None:
+    knowing = {
+        name
+        for name, module in modules().items()
+        for imported, _ in imports_of(module)
+        if imported.partition(".")[0] == "apscheduler"
+    }
+    assert knowing == {"patrol.schedule.timetable"}
+    assert "apscheduler" not in loaded_by("import patrol.cli.pause, patrol.cli.resume")
+
+
 def test_a_run_without_a_model_loads_no_library_of_one() -> None:
     loaded = loaded_by("import patrol.run, patrol.agent.wire.opening, patrol.cli.doctor")
     assert loaded & MODEL_LIBRARIES == set()

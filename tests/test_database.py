@@ -254,8 +254,8 @@ def test_what_cannot_be_used_is_refused_with_file_and_remedy_and_left_as_it_is(t
 def test_a_page_damaged_in_the_middle_is_found_by_the_check_and_never_replaced(file, opened):
     database = opened()
     with database.write() as connection:
-        for number in range(400):
-            remember(connection, "y" * 500, f"org-{number:03}")
+        for number in range(1600):  # so many that the middle of the file is theirs, and not the schema's
+            remember(connection, "y" * 500, f"org-{number:04}")
     database.check()
     with database.engine.connect() as connection:
         connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -153,11 +153,26 @@ class Timetable:
         if occurrence is not None:
             if occurrence.missed:
                 self._told(job.name, f"{occurrence.missed} times before this one went by, which makes up for them")
-            await self._do(job, occurrence)
-        self._wake(job.name, self._clock() + _SOONEST)
+            await self._do(job, occurrence, failed_before=bool(state.last_error))
+        await self._go_on(job)
         return occurrence
 
-    async def _do(self, job: Job, occurrence: Occurrence) -> None:
+    async def _go_on(self, job: Job) -> None:
+        """To its next time; of the schedule that is in force by now."""
+        current = self._jobs.get(job.name)
+        if current is None:
+            self._states.pop(job.name, None)
+            return
+        earliest = self._clock() + _SOONEST
+        if current is not job:
+            try:
+                self._states[job.name] = await asyncio.to_thread(self._planned, current, self._clock())
+            except StorageError as error:
+                self._told(job.name, f"its new schedule could not be kept, and is tried again in a minute: {error}")
+                earliest += RETRY
+        self._wake(job.name, earliest)
+
+    async def _do(self, job: Job, occurrence: Occurrence, *, failed_before: bool) -> None:
         if job.duty is None:
             return
         error = ""
@@ -166,7 +181,7 @@ class Timetable:
         except Exception as failed:  # noqa: BLE001 - counted and told: a job that fails stops no other, nor itself
             error = _said(failed)
             self._told(job.name, f"failed: {error}")
-        if not error and not self._states[job.name].last_error:
+        if not error and not failed_before:
             return
         try:
             self._states[job.name] = await asyncio.to_thread(self._ended, job, error)

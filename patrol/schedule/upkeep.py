@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
 from patrol.database import Database
 from patrol.database.inserts import insert_unless_there
@@ -12,7 +12,7 @@ from patrol.run.rows import run_row
 from patrol.run.store import RunStore
 from patrol.run.tables import RUNS
 from patrol.schedule.gates import gates_of
-from patrol.schedule.model import Occurrence
+from patrol.schedule.model import FirstRun, JobState, Occurrence, first_run
 from patrol.schedule.pauses import find_pause
 from patrol.settings.model import TriggersSection
 from patrol.triggers.model import Depth, Occasion, Trigger, TriggerReason, TriggerScope
@@ -59,6 +59,29 @@ def enqueue_scheduled(org_id: str, triggers: TriggersSection, ids: Ids) -> Calla
         offer_run(connection, org_id, trigger, occurrence.at, triggers, ids)
 
     return enqueue
+
+
+_SUCCESSES = (RunStatus.HEALTHY, RunStatus.ISSUES_FOUND, RunStatus.CRITICAL)
+
+
+def last_success_at(connection: Connection, org_id: str) -> datetime | None:
+    """When the newest full run ended that saw all there is to see; None if there was none."""
+    statement = select(func.max(RUNS.c.completed_at)).where(
+        RUNS.c.org_id == org_id,
+        RUNS.c.type == str(RunType.FULL),
+        RUNS.c.status.in_([str(status) for status in _SUCCESSES]),
+    )
+    found: datetime | None = connection.execute(statement).scalar_one_or_none()
+    return found
+
+
+def startup_round(connection: Connection, org_id: str, state: JobState, now: datetime) -> Trigger | None:
+    """The run of a daemon that has just started; None where it needs none, or the scheduled one is overdue anyway.
+
+    `state`: where the job of the scheduled run stands.
+    """
+    wanted = first_run(state.due_at, last_success_at(connection, org_id), now)
+    return full_round(TriggerReason.STARTUP, now) if wanted is FirstRun.STARTUP else None
 
 
 def recover(database: Database, org_id: str, now: datetime, is_gone: IsGone) -> list[Work]:

@@ -144,7 +144,8 @@ MOST_OCCASIONS = 50
 class Trigger:
     """A wanted run: its scope, and everything that asks for it. `left_out`: occasions beyond `MOST_OCCASIONS`.
 
-    Invariant: there is at least one occasion, and no two are about the same.
+    Invariant: there is at least one occasion, and no two are about the same. An event is about something: one whose
+    resource nobody knows never becomes a run over everything. Raises ValueError.
     """
 
     scope: TriggerScope
@@ -156,6 +157,8 @@ class Trigger:
         """Checks the invariant."""
         if not self.occasions or len({each.subject for each in self.occasions}) < len(self.occasions):
             raise ValueError("a trigger has occasions, and each of its own")
+        if self.scope.is_full and any(each.reason in EVENT_REASONS for each in self.occasions):
+            raise ValueError("an event is about something: it starts no run over everything")
 
     @property
     def leading(self) -> Occasion:

@@ -43,7 +43,7 @@ class PastRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """What happened before now. `events`: when triggers of events came, wanted or not, merged or not."""
+    """What happened before now. `events`: when those came that wait or were served."""
 
     runs: Sequence[PastRun] = ()
     events: Sequence[datetime] = ()

@@ -28,7 +28,7 @@ from patrol.triggers.queue import (
     status,
 )
 from patrol.work.model import Work, WorkKind, WorkReason, WorkState
-from patrol.work.store import LEASE, WorkStore
+from patrol.work.store import LEASE, WorkLostError, WorkStore, is_held
 
 REMEMBERED = timedelta(minutes=10)
 """How far back runs and events count: longer than any gap and any window of `Limits`."""
@@ -36,7 +36,6 @@ COUNTED_TOGETHER = timedelta(hours=1)
 """Triggers about the same that are refused for the same reason are one row for this long, and counted in it."""
 
 Ids = Callable[[], str]
-_REJECTIONS = frozenset(map(str, Rejection))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +56,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NothingDue:
-    """No run may begin now. `ask_at`: when one may; None until something changes."""
+    """No run may begin now. `ask_at`: when one may as things stand, None if none waits for a time.
+
+    Things change also without a word to this process: others offer and finish, and a pause ends. So ask again soon.
+    """
 
     ask_at: datetime | None = None
 
@@ -78,7 +80,8 @@ class RunQueue:
 
         An accepted one has its run id from here on, and under that id there will be a record, whatever comes.
         """
-        waiting, running = self._read(WorkState.WAITING), self._read(WorkState.RUNNING)
+        waiting = self._read(WorkState.WAITING)
+        running = [(work, wanted) for work, wanted in self._read(WorkState.RUNNING) if is_held(work, now)]
         self._drop_unreadable(waiting, now)
         pending = _pending(waiting)
         decision = offer(trigger, pending, _pending(running), now, gates, self._limits)
@@ -91,8 +94,9 @@ class RunQueue:
             revised = self._work.revise(
                 by_id[decision.into], now, payload=encode(decision.trigger), priority=decision.trigger.priority
             )
-            # None only where another transaction claimed it in between, which the database does not let happen
-            return Offered(decision=decision, work=revised or by_id[decision.into])
+            if revised is None:  # transactions that are one after the other do not let this happen
+                raise WorkLostError(decision.into)
+            return Offered(decision=decision, work=revised)
         if decision.evicted is not None:
             by = f"for {trigger.reason}, which was more urgent"
             self._work.drop(by_id[decision.evicted.id], now, WorkReason.EVICTED, by)
@@ -101,7 +105,8 @@ class RunQueue:
         return Offered(decision=decision, work=added)
 
     def claim(self, owner: str, now: datetime, gates: Gates, *, lease: timedelta = LEASE) -> Claimed:
-        """The run that is next, claimed; or when to ask again."""
+        """The run that is next, claimed; or when to ask again. Claims that hold no more are taken back before."""
+        self._work.take_back(now)
         waiting = self._read(WorkState.WAITING)
         self._drop_unreadable(waiting, now)
         chosen = next_due(_pending(waiting), self._past(now), now, gates, self._limits)
@@ -158,7 +163,7 @@ class RunQueue:
                 self._work.drop(work, now, WorkReason.UNREADABLE)
 
     def _past(self, now: datetime) -> Past:
-        ended = (WorkState.DONE, WorkState.FAILED, WorkState.DROPPED)
+        ended = (WorkState.DONE, WorkState.FAILED)
         recent = self._work.list_work(WorkKind.RUN, ended, ended_after=now - REMEMBERED)
         return _past_of([*self._work.list_work(WorkKind.RUN), *recent])
 
@@ -185,7 +190,7 @@ def _pending(read: Sequence[tuple[Work, Trigger | None]]) -> list[Pending]:
 
 
 def _past_of(works: Sequence[Work]) -> Past:
-    """Runs that were begun, and when events came that were let in. Nothing is known of one that cannot be read."""
+    """Runs that were begun, and when events came that wait or were served. What cannot be read was about anything."""
     runs: list[PastRun] = []
     events: list[datetime] = []
     for work in works:
@@ -193,7 +198,7 @@ def _past_of(works: Sequence[Work]) -> Past:
         if work.started_at is not None:
             scope = trigger.scope if trigger is not None else TriggerScope()
             runs.append(PastRun(scope=scope, started_at=work.started_at, ended_at=work.ended_at))
-        if trigger is not None and work.reason not in _REJECTIONS:
+        if trigger is not None:
             events.extend(each.at for each in trigger.occasions if each.reason in EVENT_REASONS)
     return Past(runs=runs, events=events)
 

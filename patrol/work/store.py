@@ -18,6 +18,8 @@ from patrol.work.tables import WORK, WORK_CHANGES
 
 LEASE = timedelta(seconds=45)
 """How long a claim holds without a renewal."""
+LONGEST_LEASE = timedelta(minutes=10)
+"""No lease is longer. One that ends later was given by a clock that was wrong, and would hold for ever."""
 KEPT = timedelta(days=14)
 """How long work that ended stays in the table."""
 
@@ -32,6 +34,12 @@ IsGone = Callable[[str], bool]
 def nobody_can_tell(_owner: str) -> bool:
     """No owner is known to be gone."""
     return False
+
+
+def is_held(work: Work, now: datetime) -> bool:
+    """Whether the lease of a claim holds."""
+    end = work.lease_expires_at
+    return end is not None and now < end <= now + LONGEST_LEASE
 
 
 class WorkLostError(Exception):
@@ -108,8 +116,8 @@ class WorkStore:
     ) -> Work | None:
         """Takes the most urgent piece that may begin, of equally urgent ones the oldest; None if there is none.
 
-        `at_once`: how many of the kind may be under way, None for any number. First take back what is not alive any
-        more (`take_back`): it counts as under way until then.
+        `at_once`: how many of the kind may be under way, None for any number; what is not alive any more counts until
+        it is taken back (`take_back`). Runs have a queue of their own (`patrol.work.queue`).
         """
         if at_once is not None and len(self.list_work(kind, (WorkState.RUNNING,))) >= at_once:
             return None
@@ -208,7 +216,7 @@ class WorkStore:
         taken = []
         for row in self._connection.execute(statement).all():
             work = _work_of(row)
-            if work.lease_expires_at is not None and work.lease_expires_at > now and not is_gone(work.lease_owner):
+            if is_held(work, now) and not is_gone(work.lease_owner):
                 continue
             tried_enough = work.attempts >= work.most_attempts
             detail = f"the process {work.lease_owner} that had it is gone"

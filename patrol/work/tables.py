@@ -14,6 +14,7 @@ class WorkRow(StoredRow, table=True):
     __tablename__ = "work"
     __table_args__ = (
         Index(None, "org_id", "kind", "state", "ended_at"),
+        Index(None, "org_id", "key"),
         Index(None, "org_id", "run_id"),
     )
 

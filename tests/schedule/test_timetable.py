@@ -107,6 +107,28 @@ def test_a_reload_keeps_the_phase_and_takes_other_jobs(house):
     asyncio.run(life())
 
 
+def test_a_schedule_that_changes_while_its_job_is_under_way_is_followed_afterwards(house):
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def duty(_: Occurrence) -> None:
+        begun.set()
+        goes_on.wait(10)
+
+    async def life() -> None:
+        table = house.timetable(house.job(every=24 * HOUR, duty=duty), house.job(JobName.SAMPLER, duty=duty))
+        await table.plan()
+        house.now += 24 * HOUR
+        under_way = [asyncio.create_task(table.begin(name)) for name in (JobName.PATROL, JobName.SAMPLER)]
+        await until(begun.is_set)
+        await table.reload([house.job()])
+        goes_on.set()
+        await asyncio.gather(*under_way)
+        assert table.next_at(JobName.PATROL) == NOW + 25 * HOUR
+        assert set(table.states) == {JobName.PATROL}
+
+    asyncio.run(life())
+
+
 def test_a_job_that_fails_is_counted_told_and_begun_again_at_its_next_time(house):
     outcomes = iter([ValueError("no"), None])
 

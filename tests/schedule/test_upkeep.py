@@ -7,9 +7,18 @@ import pytest
 from patrol.run.record_model import RunRecord, RunStatus, RunType
 from patrol.run.store import RunStore
 from patrol.schedule.gates import gates_of
-from patrol.schedule.model import Occurrence
+from patrol.schedule.model import Occurrence, first_state
 from patrol.schedule.pauses import pause, resume
-from patrol.schedule.upkeep import enqueue_scheduled, forget_work, full_round, offer_run, record_owed, recover
+from patrol.schedule.times import Every
+from patrol.schedule.upkeep import (
+    enqueue_scheduled,
+    forget_work,
+    full_round,
+    offer_run,
+    record_owed,
+    recover,
+    startup_round,
+)
 from patrol.settings.model import TriggersSection
 from patrol.triggers.model import TriggerReason
 from patrol.triggers.pacing import LIMITS
@@ -143,6 +152,40 @@ def test_the_start_and_the_schedule_together_are_one_run(line):
     assert [each.reason for each in claimed.trigger.occasions] == ["startup", "scheduled"]
     line.finish(claimed)
     assert line.nothing().ask_at is None
+
+
+@pytest.mark.parametrize(
+    ("status", "run_type", "is_needed"),
+    [
+        (RunStatus.HEALTHY, RunType.FULL, False),
+        (RunStatus.CRITICAL, RunType.FULL, False),
+        (RunStatus.INCOMPLETE, RunType.FULL, True),
+        (RunStatus.ERROR, RunType.FULL, True),
+        (RunStatus.HEALTHY, RunType.SCOPED, True),
+        (None, RunType.FULL, True),
+    ],
+)
+def test_a_daemon_that_starts_looks_unless_all_was_seen_a_short_while_ago(line, status, run_type, is_needed):
+    if status is not None:
+        ended = NOW - timedelta(minutes=50)
+        past = RunRecord(
+            org_id=ORG,
+            id="r1",
+            type=run_type,
+            status=status,
+            trigger_reason="manual",
+            started_at=ended,
+            completed_at=ended,
+        )
+        RunStore(line.database, ORG).record_unstarted(past)
+    hour = timedelta(hours=1)
+    with line.database.read() as connection:
+        coming, overdue = (
+            first_state(ORG, "patrol", Every(hour), NOW - ago, after=None) for ago in (hour / 2, 2 * hour)
+        )
+        found = startup_round(connection, ORG, coming, NOW)
+        assert (found.reason if found else None) == (TriggerReason.STARTUP if is_needed else None)
+        assert startup_round(connection, ORG, overdue, NOW) is None
 
 
 def test_the_gates_are_those_of_the_settings():

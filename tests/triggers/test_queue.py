@@ -75,6 +75,11 @@ def test_a_trigger_needs_an_occasion():
         Trigger(scope=scope(), occasions=())
 
 
+def test_an_event_about_nothing_known_never_becomes_a_run_over_everything():
+    with pytest.raises(ValueError, match="about something"):
+        trigger(TriggerReason.ALERT_FIRED)
+
+
 def test_foreign_text_is_cut():
     assert len(Occasion(reason=TriggerReason.ANOMALY, at=NOW, hint="x" * 1000).hint) == HINT_CHARACTERS
 

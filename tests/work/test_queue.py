@@ -13,7 +13,7 @@ from patrol.triggers.model import TriggerReason
 from patrol.triggers.pacing import LIMITS
 from patrol.triggers.queue import Accepted, Gates, Merged, Rejected, Rejection, UnderWay
 from patrol.work.model import WorkKind, WorkReason, WorkState
-from patrol.work.queue import Claim, NothingDue, RunQueue, decode
+from patrol.work.queue import Claim, NothingDue, RunQueue, decode, encode
 from patrol.work.store import LEASE, WorkLostError, WorkStore
 from tests.databases import MEMORY, fresh_database
 from tests.triggers.builders import DISK, NOW, VM, alert, manual, scheduled, seconds, trigger
@@ -261,12 +261,24 @@ def test_a_lease_that_ran_out_frees_the_line(line):
     line.offer(scheduled())
     line.claimed()
     line.offer(manual(VM))
-    line.passes(LEASE.total_seconds())
+    line.passes(LEASE.total_seconds() - 1)
     assert line.nothing() == NothingDue()
-    line.store(lambda store: store.take_back(line.now))
+    line.passes(1)
     assert line.claimed().trigger == manual(VM)
+
+
+def test_a_claim_that_holds_no_more_is_no_run_that_is_under_way(line):
+    first = line.offer(manual(VM))
+    line.claimed()
+    line.passes(LEASE.total_seconds())
+    again = line.offer(manual(VM))
+    assert isinstance(again.decision, Accepted)
+    assert again.work.run_id != first.work.run_id
+    assert line.claimed().work.run_id == again.work.run_id
+    assert [each.run_id for each in line.store(WorkStore.list_owed)] == [first.work.run_id]
 
 
 def test_what_no_version_can_read_is_no_trigger():
     assert decode("{}") is None
     assert decode("nonsense") is None
+    assert decode(encode(alert()).replace(VM, "vm/100")) is None

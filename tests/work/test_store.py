@@ -131,6 +131,14 @@ def test_a_claim_whose_owner_went_silent_is_given_to_another_and_lost_for_the_fi
     assert line.store(lambda store: store.finish(second, line.now)).state is WorkState.DONE
 
 
+def test_a_lease_of_a_clock_that_was_far_ahead_does_not_hold_for_ever(line):
+    line.store(lambda store: store.add(work()))
+    line.now += timedelta(days=365)
+    claim(line)
+    line.now = NOW
+    assert [each.id for each in line.store(lambda store: store.take_back(line.now))] == ["w1"]
+
+
 def test_an_owner_that_is_known_to_be_gone_is_not_waited_for(line):
     line.store(lambda store: store.add(work()))
     claim(line, "gone")

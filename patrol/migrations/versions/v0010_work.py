@@ -30,6 +30,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("org_id", "id", name=op.f("pk_work")),
     )
     op.create_index("ix_work_org_id_kind_state_ended_at", "work", ["org_id", "kind", "state", "ended_at"])
+    op.create_index("ix_work_org_id_key", "work", ["org_id", "key"])
     op.create_index("ix_work_org_id_run_id", "work", ["org_id", "run_id"])
     op.create_table(
         "work_change",
