@@ -23,6 +23,9 @@ class BreakerState(StrEnum):
     HALF_OPEN = "half_open"  # one run is trying
 
 
+STORED_AS = "breaker"
+"""Its name among what runs remember of the model."""
+
 FAILURES_TO_OPEN = 3
 TEMPORARY_BACKOFF = (timedelta(minutes=1), timedelta(hours=1))
 """The first wait and the longest; each opening in a row doubles it."""
@@ -81,8 +84,8 @@ class Breaker:
         cause = self.cause or Cause.PROVIDER_ERROR
         until = (now + self._wait(now)).astimezone(UTC)
         summary = (
-            f"the model is left alone until {until:%Y-%m-%d %H:%M} UTC, or until [model] is changed, "
-            f"after failing ({cause}): {SENTENCES[cause]}"
+            f"the model is left alone until {until:%Y-%m-%d %H:%M} UTC, or until [model] is changed or `patrol doctor` "
+            f"finds it working, after failing ({cause}): {SENTENCES[cause]}"
         )
         return failure_of(Cause.CIRCUIT_OPEN, summary=summary, retry_after=seconds)
 

@@ -68,7 +68,8 @@ def doctor(
     """Tries settings, limits, database, model and sources. Nothing is filed; no database is made."""
     loaded = load(config_file)
     model = loaded.settings.model
-    checks = [_settings(loaded), _alerts(loaded), _database(loaded), *model_checks(model, try_it=not no_model)]
+    checks = [_settings(loaded), _alerts(loaded), _database(loaded)]
+    checks += model_checks(model, loaded.database_url, try_it=not no_model)
     checks += [_budget(loaded)] if model.name else []
     checks.append(_investigations(loaded))
     sources, gaps = _sources(loaded)

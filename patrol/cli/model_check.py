@@ -3,10 +3,14 @@
 import asyncio
 from datetime import UTC, datetime
 
+from patrol.agent.breaker import STORED_AS, Breaker, BreakerState
 from patrol.agent.probe import Aspect, Probe, probe
 from patrol.cli.checks import Check, Health
 from patrol.cli.model_work import usd_text
 from patrol.cli.progress import told_progress
+from patrol.database import StorageError, open_database
+from patrol.database.place import file_of, parse_url
+from patrol.run.model_work.store import ModelWorkStore
 from patrol.settings.model import ModelSection
 
 _NAMES = {
@@ -19,8 +23,11 @@ _NAMES = {
 }
 
 
-def model_checks(settings: ModelSection, *, try_it: bool) -> list[Check]:
-    """What the settings name, and with `try_it` how it works: that sends a few hundred tokens to it."""
+def model_checks(settings: ModelSection, database_url: str, *, try_it: bool) -> list[Check]:
+    """What the settings name, and with `try_it` how it works: that sends a few hundred tokens to it.
+
+    A model that works is no longer left alone for what failed before.
+    """
     if not settings.name:
         return [_fine("none: the checks run alone")]
     if not try_it:
@@ -28,7 +35,29 @@ def model_checks(settings: ModelSection, *, try_it: bool) -> list[Check]:
     with told_progress() as tell:
         tell("trying the model", settings.name)
         found = asyncio.run(probe(settings, now=datetime.now(UTC)))
-    return [_fine(_name(settings, found)), *_trials(found)]
+    forgiven = "; runs ask it again at once" if found.works and _forgive(database_url) else ""
+    return [_fine(_name(settings, found) + forgiven), *_trials(found)]
+
+
+def _forgive(database_url: str) -> bool:
+    """Ends the time for which runs leave the model alone; whether there was one."""
+    try:
+        path = file_of(parse_url(database_url))
+        if path is not None and not path.exists():
+            return False
+        database = open_database(database_url)
+    except StorageError:
+        return False  # the check of the database tells it
+    try:
+        store = ModelWorkStore(database)
+        stored = store.remembered(STORED_AS)
+        breaker = Breaker.from_json(stored if isinstance(stored, str) else "")
+        if breaker.state is BreakerState.CLOSED:
+            return False
+        store.remember(STORED_AS, breaker.succeeded().to_json(), datetime.now(UTC))
+        return True
+    finally:
+        database.close()
 
 
 def _trials(found: Probe) -> list[Check]:

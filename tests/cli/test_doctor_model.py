@@ -2,11 +2,17 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from patrol.__main__ import main
+from patrol.agent.breaker import STORED_AS, Breaker
+from patrol.agent.causes import failure_of
+from patrol.agent.failure import Cause
+from patrol.database import open_database
+from patrol.run.model_work.store import ModelWorkStore
 from tests.agent.test_probe import good
 from tests.agent.wire_server import REFUSALS, ModelServer
 
@@ -87,3 +93,19 @@ def test_a_name_that_says_no_provider_is_a_problem(doctor: Doctor) -> None:
     code, checks, _ = doctor('[model]\nname = "qwen3"')
     assert code == 2
     assert "ollama:" in checks["model reachable"][1]
+
+
+def test_a_model_that_works_again_is_no_longer_left_alone(doctor: Doctor, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/patrol.db"
+    now = datetime.now(UTC)
+    database = open_database(url)
+    store = ModelWorkStore(database)
+    store.remember(STORED_AS, Breaker().failed(failure_of(Cause.PROVIDER_BILLING), now).to_json(), now)
+    with ModelServer(REFUSALS["billing"]) as server:
+        doctor(f'{at(server)}\n[storage]\nurl = "{url}"')
+    assert Breaker.from_json(str(store.remembered(STORED_AS))).refusal(now) is not None
+    with ModelServer(good) as server:
+        _, checks, _ = doctor(f'{at(server)}\n[storage]\nurl = "{url}"')
+    assert Breaker.from_json(str(store.remembered(STORED_AS))).refusal(now) is None
+    assert checks["model"][1].endswith("; runs ask it again at once")
+    database.close()
