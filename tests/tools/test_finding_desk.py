@@ -522,3 +522,20 @@ def test_the_category_follows_from_a_kind_that_detectors_know(kind: Kind) -> Non
     desk = Desk()
     desk.report(key=kind, category="security")
     assert desk.desk.reports[0].category is KINDS[kind].category
+
+
+def test_an_id_that_means_several_means_the_one_of_its_type_in_scope() -> None:
+    pools = {
+        "resource_id": "local-lvm",
+        "resource_name": "local-lvm",
+        "resource_type": "storage",
+        "evidence": "usage_percent: 91",
+        "tool_call_ids": "pools",
+    }
+    assert len(Desk().report_refusal(**pools).allowed) == 2
+    assert Desk(scope={"storage:pve1:local-lvm"}).report(**pools).resource_id == "storage:pve1:local-lvm"
+
+
+def test_no_other_tool_is_answered() -> None:
+    failure = Desk().refusal("patrol_delete_finding")
+    assert (failure.error, failure.allowed) == (ErrorCode.UNKNOWN_TOOL, [GET, TELL, ASSESS, RESOLVE])

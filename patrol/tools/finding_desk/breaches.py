@@ -1,6 +1,7 @@
 """Whether a report of a value above its limit can be: by the same limits as the detectors, where it was measured."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from findings.kinds import Kind
@@ -17,6 +18,18 @@ _WITHOUT_SUBJECT = frozenset(
         *(Kind.BACKUP_STALE, Kind.GUEST_UNREACHABLE, Kind.NODE_OFFLINE, Kind.POOL_DEGRADED, Kind.RAID_DEGRADED),
     }
 )
+_SWITCHES: Mapping[str, tuple[Limited, ...]] = MappingProxyType(
+    {
+        Kind.BACKUP_STALE: (Limited.BACKUP_AGE,),
+        Kind.SNAPSHOT_OLD: (Limited.SNAPSHOT_AGE,),
+        Kind.SNAPSHOT_LARGE: (Limited.SNAPSHOT_SIZE,),
+        Kind.NETWORK_ERRORS: (Limited.NETWORK_ERRORS,),
+        Kind.HIGH_NETWORK: (Limited.NETWORK_USE, Limited.NETWORK_IN, Limited.NETWORK_OUT),
+        Kind.HIGH_DISK_IO: (Limited.DISK_READ, Limited.DISK_WRITE),
+    }
+)
+"""Kinds of which only the limits are looked at here: switched off where all of them are."""
+
 _PRESSURES = (
     ("cpu", Limited.PRESSURE_CPU, Metric.PRESSURE_CPU),
     ("memory", Limited.PRESSURE_MEMORY, Metric.PRESSURE_MEMORY),
@@ -45,7 +58,8 @@ def checked_subject(kind: str, resource: Resource, subject: str, evidence: str, 
         raise _switched_off(kind, resource)
     if kind in _WITHOUT_SUBJECT:
         subject = ""
-    if kind == Kind.BACKUP_STALE and thresholds.limit(row, Limited.BACKUP_AGE) is None:
+    switches = _SWITCHES.get(kind, ())
+    if switches and all(thresholds.limit(row, limited) is None for limited in switches):
         raise _switched_off(kind, resource)
     if kind == Kind.UNIT_FAILED:
         return _one_of(subject, [unit.name for unit in resource.units or ()], evidence)
