@@ -72,8 +72,17 @@ class Writer:
         if threading.current_thread() is self._thread:
             raise self._busy()  # the step before it, which would have to end first, is the one that asks
         step = _Step(work)
-        self._accept(step)
         answer: Future[Result] = step.answer
+        try:
+            self._accept(step)
+            self._wait_for(answer)
+        except BaseException:
+            answer.cancel()  # whoever asked does not wait any more: what was not begun is not wanted
+            raise
+        return answer.result()
+
+    def _wait_for(self, answer: Future[Result]) -> None:
+        """Until it is there. Raises what `carry_out` raises where it does not come."""
         end = time.monotonic() + self._turn_seconds
         while True:
             waits = _LOOKED_AFTER_SECONDS if answer.running() else min(_LOOKED_AFTER_SECONDS, end - time.monotonic())
@@ -84,11 +93,8 @@ class Writer:
                     self._check_alive()
                 if time.monotonic() >= end and answer.cancel():
                     raise self._busy() from None
-            except BaseException:
-                answer.cancel()
-                raise
             else:
-                return answer.result()
+                return
 
     def close(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Carries out what was accepted, then ends; may be called twice. What comes later is refused.

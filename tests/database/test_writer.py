@@ -79,6 +79,14 @@ def held(database: Database) -> Iterator[Callable[[], None]]:
         thread.join()
 
 
+def until_waiting(database: Database, steps: int) -> None:
+    """Returns when so many steps wait for their turn, which other threads are about to ask for."""
+    end = time.monotonic() + 20
+    while database._writer._steps.qsize() != steps:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
 # --- one thread, one kind of transaction
 
 
@@ -159,7 +167,7 @@ def test_steps_are_taken_in_the_order_they_came(file: Path) -> None:
         with held(database):
             for number in range(8):
                 pool.submit(database.transact, lambda _connection, number=number: order.append(number))
-                time.sleep(0.005)  # one after the other
+                until_waiting(database, number + 1)  # one after the other
         pool.shutdown()
     assert order == list(range(8))
 
@@ -205,7 +213,7 @@ def test_who_is_interrupted_leaves_and_what_had_begun_is_completed(file: Path) -
 
     def slow(connection: Connection) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
-        time.sleep(0.2)
+        time.sleep(0.3)
         add("begun")(connection)
 
     before = signal.signal(signal.SIGALRM, stop)
@@ -214,7 +222,7 @@ def test_who_is_interrupted_leaves_and_what_had_begun_is_completed(file: Path) -
             with pytest.raises(StoppedError):
                 database.transact(slow)
             with held(database):
-                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                signal.setitimer(signal.ITIMER_REAL, 0.3)
                 with pytest.raises(StoppedError):
                     database.transact(add("waiting"))
             database.transact(add("next"))
@@ -230,9 +238,9 @@ def test_closing_makes_what_was_asked_for_before_and_refuses_the_rest(any_databa
     with ThreadPoolExecutor(5) as pool:
         with held(any_database) as let_go:
             asked = [pool.submit(any_database.transact, add(f"i{number}")) for number in range(4)]
-            time.sleep(0.05)
+            until_waiting(any_database, 4)
             closing = pool.submit(any_database.close)
-            time.sleep(0.05)
+            until_waiting(any_database, 5)
             assert not closing.done()
             with pytest.raises(DatabaseClosedError, match="it was closed"):
                 any_database.transact(add("too late"))
@@ -256,7 +264,7 @@ def test_what_was_drained_is_on_disk(file: Path) -> None:
 def test_an_end_that_would_take_too_long_refuses_who_waits(file: Path) -> None:
     with opened(file) as database, held(database), ThreadPoolExecutor(1) as pool:
         asked = pool.submit(database.transact, add("waiting"))
-        time.sleep(0.05)
+        until_waiting(database, 1)
         database._writer.close(drain_seconds=0.05)
         with pytest.raises(DatabaseClosedError, match="it was closed"):
             asked.result(5)
