@@ -23,7 +23,7 @@ class JobName(StrEnum):
 
 
 Enqueue = Callable[[Connection, Occurrence], None]
-Duty = Callable[[Occurrence], None]
+Duty = Callable[[Occurrence], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

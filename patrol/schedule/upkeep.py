@@ -1,20 +1,25 @@
 """What a daemon's jobs do: enqueue the scheduled run, take back what is not alive, write the records that are owed."""
 
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
 
 from sqlalchemy import Connection, func, select
 
 from patrol.database import Database
 from patrol.database.inserts import insert_unless_there
+from patrol.history.downsample import tidy_history
+from patrol.operators.reminders import remind
 from patrol.run.record_model import RunRecord, RunStatus, RunType
+from patrol.run.retention import prune_evidence
 from patrol.run.rows import run_row
 from patrol.run.store import RunStore
 from patrol.run.tables import RUNS
 from patrol.schedule.gates import gates_of
+from patrol.schedule.jobs import REMINDERS_FIRST, Duty, Job, JobName, schedules
 from patrol.schedule.model import FirstRun, JobState, Occurrence, first_run
 from patrol.schedule.pauses import find_pause
-from patrol.settings.model import TriggersSection
+from patrol.settings.model import Settings, TriggersSection
 from patrol.triggers.model import Depth, Occasion, Trigger, TriggerReason, TriggerScope
 from patrol.work.model import Work, WorkReason
 from patrol.work.queue import Ids, Offered, RunQueue, decode
@@ -113,6 +118,47 @@ def record_owed(connection: Connection, org_id: str) -> list[RunRecord]:
 def forget_work(database: Database, org_id: str, now: datetime) -> int:
     """Deletes work that ended long ago; returns how many pieces. Raises StorageError."""
     return database.transact(lambda connection: WorkStore(connection, org_id).forget(now - KEPT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """What the standing jobs of a daemon need. `sample`: takes one sample; None where no source can be sampled."""
+
+    database: Database
+    org_id: str
+    settings: Settings
+    ids: Ids
+    is_gone: IsGone
+    sample: Callable[[], object] | None = None
+
+    def jobs(self, zone: tzinfo) -> list[Job]:
+        """Every job with its schedule and what it does. After a reload of the settings they are made anew."""
+        duties: dict[JobName, Duty] = {
+            JobName.REMINDERS: lambda occurrence: remind(self.database, self.org_id, occurrence.at),
+            JobName.RETENTION: self._tidy,
+            JobName.RECOVERY: lambda occurrence: recover(self.database, self.org_id, occurrence.at, self.is_gone),
+        }
+        sample = self.sample
+        if sample is not None:
+            duties[JobName.SAMPLER] = lambda _occurrence: sample()
+        found = schedules(self.settings, zone)
+        jobs = [
+            Job(
+                name=name,
+                schedule=found[name],
+                duty=duty,
+                first_after=REMINDERS_FIRST if name is JobName.REMINDERS else None,
+            )
+            for name, duty in duties.items()
+            if name in found
+        ]
+        enqueue = enqueue_scheduled(self.org_id, self.settings.triggers, self.ids)
+        return [Job(name=JobName.PATROL, schedule=found[JobName.PATROL], enqueue=enqueue), *jobs]
+
+    def _tidy(self, occurrence: Occurrence) -> None:
+        prune_evidence(self.database, self.settings, occurrence.at, org_id=self.org_id)
+        tidy_history(self.database, occurrence.at, self.org_id)
+        forget_work(self.database, self.org_id, occurrence.at)
 
 
 def _record(work: Work) -> RunRecord:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from patrol.schedule.model import FirstRun, first_run, first_state, planned, taken
 from patrol.schedule.store import JobStore
-from patrol.schedule.times import At, Every
+from patrol.schedule.times import At, Every, next_after
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -38,6 +38,26 @@ def test_each_time_of_the_schedule_is_either_begun_or_counted_as_missed(sleeps):
             current, begun = found[0], begun + 1
         assert begun <= 1
         assert current.begun + current.missed == (now - NOW) // HOUR
+
+
+@settings(max_examples=30)
+@given(
+    sleeps=st.lists(st.integers(1, 100), min_size=1, max_size=20),
+    cron=st.sampled_from(["30 2 * * *", "0,30 2 * * *", "0 6 * * 1", "15 */4 * * *"]),
+    start=st.sampled_from([datetime(2026, 3, 27, 12, tzinfo=UTC), datetime(2026, 10, 23, 12, tzinfo=UTC)]),
+)
+def test_each_time_of_the_clock_is_begun_or_missed_also_where_clocks_change(sleeps, cron, start):
+    by_clock = At(cron, ZoneInfo("Europe/Berlin"))
+    current, now = first_state("default", "patrol", by_clock, start, after=None), start
+    expected, due = 0, next_after(by_clock, None, start)
+    for hours in sleeps:
+        now += hours * HOUR
+        while due <= now:
+            expected, due = expected + 1, next_after(by_clock, due, due)
+        found = taken(current, by_clock, now)
+        current = found[0] if found else current
+        assert taken(current, by_clock, now) is None
+        assert (current.begun + current.missed, current.due_at) == (expected, due)
 
 
 def test_a_daemon_that_is_restarted_each_day_still_runs_its_daily_job():

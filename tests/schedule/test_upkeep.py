@@ -1,16 +1,18 @@
 """What the jobs of a daemon do: every run that was wanted ends in a record, whatever became of it."""
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import pytest
 
 from patrol.run.record_model import RunRecord, RunStatus, RunType
 from patrol.run.store import RunStore
 from patrol.schedule.gates import gates_of
+from patrol.schedule.jobs import JobName
 from patrol.schedule.model import Occurrence, first_state
 from patrol.schedule.pauses import pause, resume
 from patrol.schedule.times import Every
 from patrol.schedule.upkeep import (
+    Upkeep,
     enqueue_scheduled,
     forget_work,
     full_round,
@@ -19,10 +21,10 @@ from patrol.schedule.upkeep import (
     recover,
     startup_round,
 )
-from patrol.settings.model import TriggersSection
+from patrol.settings.model import Settings, TriggersSection
 from patrol.triggers.model import TriggerReason
 from patrol.triggers.pacing import LIMITS
-from patrol.work.model import WorkState
+from patrol.work.model import WorkKind, WorkState
 from patrol.work.queue import RunQueue
 from patrol.work.store import KEPT, LEASE, WorkStore
 from tests.triggers.builders import DISK, NOW, OPEN, VM, alert, manual, trigger
@@ -186,6 +188,39 @@ def test_a_daemon_that_starts_looks_unless_all_was_seen_a_short_while_ago(line, 
         found = startup_round(connection, ORG, coming, NOW)
         assert (found.reason if found else None) == (TriggerReason.STARTUP if is_needed else None)
         assert startup_round(connection, ORG, overdue, NOW) is None
+
+
+def test_the_standing_jobs_do_what_they_are_called(line):
+    samples = []
+    upkeep = Upkeep(
+        database=line.database,
+        org_id=ORG,
+        settings=Settings(),
+        ids=line.ids,
+        is_gone=lambda owner: False,
+        sample=lambda: samples.append("one"),
+    )
+    jobs = {job.name: job for job in upkeep.jobs(UTC)}
+    assert set(jobs) == set(JobName)
+    assert jobs[JobName.REMINDERS].first_after == timedelta(seconds=30)
+    line.offer(manual(VM))
+    line.finish(line.claimed())
+    line.passes(KEPT.total_seconds() + 1)
+    for job in jobs.values():
+        occurrence = Occurrence(name=job.name, due_at=line.now, at=line.now, missed=0)
+        if job.duty is not None:
+            job.duty(occurrence)
+        if job.enqueue is not None:
+            line.database.transact(lambda connection, job=job, due=occurrence: job.enqueue(connection, due))
+    assert samples == ["one"]
+    assert [each.state for each in line.store(lambda store: store.list_work(WorkKind.RUN, tuple(WorkState)))] == [
+        WorkState.WAITING
+    ]
+
+
+def test_without_sources_to_sample_there_is_no_sampler(line):
+    upkeep = Upkeep(database=line.database, org_id=ORG, settings=Settings(), ids=line.ids, is_gone=lambda owner: False)
+    assert JobName.SAMPLER not in {job.name for job in upkeep.jobs(UTC)}
 
 
 def test_the_gates_are_those_of_the_settings():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from findings.model import Severity
+from patrol.run import request
 from patrol.triggers.model import (
     HINT_CHARACTERS,
     MOST_OCCASIONS,
@@ -78,6 +79,10 @@ def test_a_trigger_needs_an_occasion():
 def test_an_event_about_nothing_known_never_becomes_a_run_over_everything():
     with pytest.raises(ValueError, match="about something"):
         trigger(TriggerReason.ALERT_FIRED)
+
+
+def test_a_run_may_have_no_reason_that_a_trigger_cannot_have():
+    assert {str(each) for each in request.TriggerReason} <= {str(each) for each in TriggerReason}
 
 
 def test_foreign_text_is_cut():

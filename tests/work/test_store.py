@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from patrol.database import open_database
+from patrol.run.lease import owner_is_gone
 from patrol.triggers.queue import Rejection
 from patrol.work.model import WorkKind, WorkReason, WorkState
 from patrol.work.store import LEASE, WorkLostError, WorkStore
@@ -234,6 +235,38 @@ while (held := database.transact(take)) is not None:
     print(held.id)
 database.close()
 """
+
+
+HOLDING = """
+import sys, time
+from datetime import UTC, datetime
+from patrol.database import open_database
+from patrol.run.lease import lease_owner
+from patrol.work.model import WorkKind
+from patrol.work.store import WorkStore
+database = open_database(sys.argv[1])
+now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+held = database.transact(
+    lambda connection: WorkStore(connection, "default").claim(WorkKind.INVESTIGATION, lease_owner(), now)
+)
+print(held.id, flush=True)
+time.sleep(60)
+"""
+
+
+def test_work_of_a_process_that_was_killed_goes_to_another_at_once(tmp_path):
+    url = f"sqlite:///{tmp_path / 'patrol.db'}"
+    database = open_database(url)
+    line = Line(database)
+    line.store(lambda store: store.add(work()))
+    process = subprocess.Popen([sys.executable, "-c", HOLDING, url], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout.readline() == "w1\n"
+    assert line.store(lambda store: store.take_back(NOW, owner_is_gone)) == []
+    process.kill()
+    process.communicate(timeout=10)
+    assert [each.id for each in line.store(lambda store: store.take_back(NOW, owner_is_gone))] == ["w1"]
+    assert claim(line, "other").attempts == 2
+    database.close()
 
 
 @pytest.mark.parametrize("sort", ["file", "postgresql"])
