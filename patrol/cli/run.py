@@ -1,7 +1,9 @@
 """`patrol run`: one pass in the foreground. Builds what a run needs, tells its progress, shows its report."""
 
+import random
 import secrets
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +13,8 @@ import msgspec
 import typer
 
 from findings.model import Finding, Severity
+from patrol.agent.model import Provider
+from patrol.agent.wire.opening import open_provider
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import console
@@ -24,11 +28,14 @@ from patrol.cli.run_document import investigations, run_document
 from patrol.cli.sources import configured_sources, snapshot_sources
 from patrol.database import Database
 from patrol.run import Patrol, RunReport, RunRequest, ScopeError
+from patrol.run.analyst import Analysts, NoModel
+from patrol.run.model_access import ModelAccess
+from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.record_model import RunStatus
 from patrol.run.request import Progress
 from patrol.run.store import RunInProgressError
 from patrol.settings.load import LoadedSettings
-from patrol.settings.model import Settings
+from patrol.settings.model import ModelSection, Settings
 from signals.alert_settings import AlertSettingsError
 
 IN_MEMORY = "sqlite://"
@@ -71,11 +78,12 @@ def run_once(
 ) -> None:
     """One pass: progress on standard error, then what is wrong, by which limit, and what could not be seen."""
     loaded = load(config_file)
-    settings = _without_model(loaded.settings) if no_model else loaded.settings
+    settings = loaded.settings
     request = RunRequest(scope=tuple(scope or ()), alert_id=alert, alert_type=alert_type)
     with opened(_url(loaded, storage, snapshot)) as database, told_progress() as progress:
-        report = _run(request, database, settings, snapshot, progress, wait=wait)
-    said = investigations(settings.patrol.autonomy, settings.model.name)
+        analysts = NoModel() if no_model else _analysts(settings, database)
+        report = _run(request, database, settings, snapshot, progress, analysts, wait=wait)
+    said = investigations(settings.patrol.autonomy, "" if no_model else settings.model.name)
     if as_json:
         write_json(msgspec.to_builtins(run_document(report, said)))
     else:
@@ -88,23 +96,28 @@ def _url(loaded: LoadedSettings, storage: str, snapshot: Path | None) -> str:
     return storage or (IN_MEMORY if snapshot is not None else loaded.database_url)
 
 
-def _without_model(settings: Settings) -> Settings:
-    return settings.model_copy(update={"model": settings.model.model_copy(update={"name": ""})})
-
-
 def _run(
     request: RunRequest,
     database: Database,
     settings: Settings,
     snapshot: Path | None,
     progress: Progress,
+    analysts: Analysts,
     *,
     wait: bool,
 ) -> RunReport:
     sources = (
         configured_sources(settings) if snapshot is None else snapshot_sources([snapshot], _SNAPSHOT_TIMEOUT_SECONDS)
     )
-    patrol = Patrol(database=database, settings=settings, sources=sources, clock=_now, ids=_new_id, progress=progress)
+    patrol = Patrol(
+        database=database,
+        settings=settings,
+        sources=sources,
+        clock=_now,
+        ids=_new_id,
+        progress=progress,
+        analysts=analysts,
+    )
     while True:
         try:
             return patrol.run(request)
@@ -114,6 +127,16 @@ def _run(
             if not wait:
                 raise CommandError(f"{error}; --wait waits for it", ExitCode.FAILED) from error
             time.sleep(_WAIT_SECONDS)
+
+
+def _analysts(settings: Settings, database: Database) -> Analysts:
+    if not settings.model.name:
+        return NoModel()
+    return ModelAccess(settings=settings, store=ModelWorkStore(database), clock=_now, opener=_opened_model)
+
+
+def _opened_model(model: ModelSection, remaining: Callable[[], float]) -> Provider:
+    return open_provider(model, jitter=random.random, remaining=remaining)
 
 
 def _now() -> datetime:

@@ -1,21 +1,23 @@
 """One run, from trigger to record. This file is the order of its stages; each stage is a file beside it."""
 
 from collections import Counter as Count
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
 import msgspec
 
-from findings.model import DEFAULT_ORG
+from findings.model import DEFAULT_ORG, Observation, ResourceId
 from patrol.database import Database, StorageError
 from patrol.estate.inventory import inventory_of
 from patrol.estate.memory.follow import follow
 from patrol.estate.memory.model import Recognition
 from patrol.estate.memory.recognise import recognise
 from patrol.estate.memory.store import ResourceMemory
+from patrol.estate.model import Estate
 from patrol.history.downsample import tidy_history
+from patrol.history.model import Sample
 from patrol.history.sampling import samples_of
 from patrol.history.view import History, keeps_history
 from patrol.run.analyst import Analyst, Analysts, ModelWork, NoModel, Situation
@@ -23,7 +25,7 @@ from patrol.run.averages import average_cpu
 from patrol.run.blindness import blindness_counters, observe_sources
 from patrol.run.collect import BoundedSource, Collection, collect
 from patrol.run.current_limits import CurrentLimits
-from patrol.run.dialogue import dialogue
+from patrol.run.dialogue import Dialogue, dialogue
 from patrol.run.escalating import Escalating, escalating
 from patrol.run.evidence import DetectionStore, output_page, recorded_call
 from patrol.run.known import StoredFindings
@@ -31,6 +33,7 @@ from patrol.run.lease import LEASE, kept_alive, lease_owner, owner_is_gone
 from patrol.run.limits import LimitsInForce, limits_in_force
 from patrol.run.lineage import lineage
 from patrol.run.memory import RunMemory
+from patrol.run.model_sight import ModelSight, model_counters, observe_model, sight_of
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.observations import observation_of
 from patrol.run.outlook import outlook
@@ -152,6 +155,7 @@ class _Pass:
         self._after_crash = after_crash
         self._runs = runs
         self._calls = 0
+        self._samples: tuple[Sample, ...] = ()
         self._limits = limits
         self._judged_at = run.started_at
         with patrol.database.read() as connection:
@@ -160,74 +164,24 @@ class _Pass:
     def go(self, request: RunRequest) -> RunReport:
         """THE ORDER."""
         collection, recognition = self._collect(counts_absence=not (request.scope or request.alert_id))
-        estate = collection.estate
-        scope = resolve_scope(request.scope, estate, alert_id=request.alert_id, alert_type=request.alert_type)
-        inventory = Inventory([inventory_of(estate)])
-        thresholds = self._limits.thresholds.for_inventory(inventory)
-        # A document is judged by its own time: what was fresh when it was collected is no fault of today.
-        self._judged_at = min(estate.collected_at or self._run.started_at, self._run.started_at)
-        history = History(now=self._judged_at, database=self._patrol.database)
-        samples = tuple(samples_of(estate, self._judged_at)) if keeps_history(self._patrol.database) else ()
-        average_cpu(estate.resources, thresholds, history)
-        known = StoredFindings(database=self._patrol.database, now=self._run.started_at)
-        toolbox = Toolbox(estate, self._judged_at, history, known)
-        resources = Count(resource.type.value for resource in estate.resources if resource.id in scope)
+        situation = self._understand(collection.estate, recognition, request)
+        scope = situation.scope
 
-        self._tell("triage", "what looks interesting")
-        flags = triage(estate, thresholds, self._judged_at, outlook(estate, history))
-        situation = Situation(
-            run=self._run,
-            request=request,
-            judged_at=self._judged_at,
-            scope=scope,
-            estate=estate,
-            recognition=recognition,
-            resources=resources,
-            flags=[flag for flag in flags if flag.resource_id in scope or scope.is_full],
-            gaps=estate.gaps,
-            thresholds=thresholds,
-            toolbox=toolbox,
-            findings=known.open_findings(),
-            known=known.active_in(scope),
-            silences=known.silences(),
-            record=self._store_call,
-        )
         self._tell("analyse", self._analyst.part.said or self._analyst.part.model)
         work = self._analyst.analyse(situation)
-
-        detection = self._detect(toolbox, work, inventory)
+        detection = self._detect(situation, work)
+        own = self._observe_itself(situation, detection)
         signals = [signal for signal in detection.signals if signal.resource_id in scope]
-        blind = observe_sources(estate, detection.examined, self._previous, self._run.started_at)
-        above = lineage(estate)
+        above = lineage(situation.estate)
         said = dialogue(self._analyst, work, situation, signals, detection.examined, above, tell=self._tell)
-        part = self._analyst.part
-        observations = [
-            *map(observation_of, signals),
-            *said.observations,
-            *(each for each in blind if scope.is_full),
-        ]
-        conclusions = Conclusions(
-            observations=observations,
-            examined=ScopedExamination(detection.examined, scope),
-            limit_now=CurrentLimits(thresholds, inventory, estate),
-            gaps=[gap for gap in estate.gaps if gap.resource_id is None or gap.resource_id in scope],
-            problems=detection.problems,
-            checks_off=detection.checks_off,
-            readings=readings(estate),
-            counters={**collection.counters, **blindness_counters(estate, self._previous, self._run.started_at)},
-            resources_checked=resources.total(),
-            samples=samples,
-            lives_on=above,
-            recognition=recognition,
-            part=part,
-            dialogue=said,
-            model_looked=scope if part.worked else frozenset(),
-            flags=len(situation.flags),
-            escalating=self._escalating() if said.untold or part.model else None,
+
+        conclusions = self._conclude(
+            situation, collection, detection, [*map(observation_of, signals), *own], said, above
         )
+        resources = situation.resources
         # Nobody reads them any more, and they are most of what a run holds.
-        del collection, estate, toolbox, situation
-        self._tell("record", f"{len(observations)} observations")
+        del collection, situation
+        self._tell("record", f"{len(conclusions.observations)} observations")
         recorded = record(
             self._run,
             conclusions,
@@ -237,6 +191,88 @@ class _Pass:
             now=self._patrol.clock(),
         )
         return self._report(recorded, conclusions, detection, scope, resources)
+
+    def _understand(self, estate: Estate, recognition: Recognition, request: RunRequest) -> Situation:
+        """What there is, held against its limits, its past and what is known of it already."""
+        scope = resolve_scope(request.scope, estate, alert_id=request.alert_id, alert_type=request.alert_type)
+        inventory = Inventory([inventory_of(estate)])
+        thresholds = self._limits.thresholds.for_inventory(inventory)
+        # A document is judged by its own time: what was fresh when it was collected is no fault of today.
+        self._judged_at = min(estate.collected_at or self._run.started_at, self._run.started_at)
+        history = History(now=self._judged_at, database=self._patrol.database)
+        if keeps_history(self._patrol.database):
+            self._samples = tuple(samples_of(estate, self._judged_at))
+        average_cpu(estate.resources, thresholds, history)
+        known = StoredFindings(database=self._patrol.database, now=self._run.started_at)
+        since = self._runs.started_before(self._run)
+        self._tell("triage", "what looks interesting")
+        flags = triage(estate, thresholds, self._judged_at, outlook(estate, history), inventory.rows)
+        return Situation(
+            run=self._run,
+            request=request,
+            judged_at=self._judged_at,
+            scope=scope,
+            estate=estate,
+            inventory=inventory,
+            recognition=recognition,
+            resources=Count(resource.type.value for resource in estate.resources if resource.id in scope),
+            flags=[flag for flag in flags if flag.resource_id in scope or scope.is_full],
+            gaps=estate.gaps,
+            thresholds=thresholds,
+            toolbox=Toolbox(estate, self._judged_at, history, known),
+            findings=known.open_findings(),
+            known=known.active_in(scope),
+            silences=known.silences(),
+            closed=lambda: known.closed_since(since) if since is not None else [],
+            since=since,
+            record=self._store_call,
+        )
+
+    def _observe_itself(self, situation: Situation, detection: Detection) -> list[Observation]:
+        """Faults of Patrol's own sight: sources that it lost, a model that does not work."""
+        if not situation.scope.is_full:
+            return []
+        now, part = self._run.started_at, self._analyst.part
+        blind = observe_sources(situation.estate, detection.examined, self._previous, now)
+        model = observe_model(self._model_sight(), part.said, detection.examined, self._previous, now, model=part.model)
+        return [*blind, *model]
+
+    def _model_sight(self) -> ModelSight:
+        return sight_of(self._analyst.part.state, configured=bool(self._patrol.settings.model.name))
+
+    def _conclude(
+        self,
+        situation: Situation,
+        collection: Collection,
+        detection: Detection,
+        seen: Sequence[Observation],
+        said: Dialogue,
+        above: Mapping[ResourceId, tuple[ResourceId, ...]],
+    ) -> Conclusions:
+        estate, scope, now, part = situation.estate, situation.scope, self._run.started_at, self._analyst.part
+        counters = dict(collection.counters)
+        if scope.is_full:
+            counters |= blindness_counters(estate, self._previous, now)
+            counters |= model_counters(self._model_sight(), self._previous, now)
+        return Conclusions(
+            observations=[*seen, *said.observations],
+            examined=ScopedExamination(detection.examined, scope),
+            limit_now=CurrentLimits(situation.thresholds, situation.inventory, estate),
+            gaps=[gap for gap in estate.gaps if gap.resource_id is None or gap.resource_id in scope],
+            problems=detection.problems,
+            checks_off=detection.checks_off,
+            readings=readings(estate),
+            counters=counters,
+            resources_checked=sum(situation.resources.values()),
+            samples=self._samples,
+            lives_on=above,
+            recognition=situation.recognition,
+            part=part,
+            dialogue=said,
+            model_looked=scope if part.worked else frozenset(),
+            flags=len(situation.flags),
+            escalating=self._escalating() if said.untold or part.model else None,
+        )
 
     def _escalating(self) -> Escalating:
         settings = self._patrol.settings
@@ -269,13 +305,13 @@ class _Pass:
         estate.gaps = classify(estate.gaps, last_read.get, self._patrol.settings.accept_gap, now)
         return collection, recognition
 
-    def _detect(self, toolbox: Toolbox, work: ModelWork, inventory: Inventory) -> Detection:
+    def _detect(self, situation: Situation, work: ModelWork) -> Detection:
         """The sweep, each call recorded as it is made, judged as it was recorded, and let go."""
         self._tell("sweep", "reading and judging")
         evidence = DetectionStore(self._patrol.database)
         evidence.begin(self._run.id, self._judged_at, self._limits)
-        calls = chain(work.tool_calls, map(self._store_call, sweep(toolbox, self._run.id)))
-        thresholds, known = self._limits.thresholds, inventory.rows
+        calls = chain(work.tool_calls, map(self._store_call, sweep(situation.toolbox, self._run.id)))
+        thresholds, known = self._limits.thresholds, situation.inventory.rows
         detection = detect(calls, thresholds, self._judged_at, inventory_first=True, known=known)
         self._tell("detect", f"{len(detection.signals)} signals")
         evidence.conclude(self._run.id, detection)
@@ -300,7 +336,12 @@ class _Pass:
         return recorded_call(recorded, output)
 
     def _report(
-        self, recorded: Recorded, conclusions: Conclusions, detection: Detection, scope: Scope, resources: Count[str]
+        self,
+        recorded: Recorded,
+        conclusions: Conclusions,
+        detection: Detection,
+        scope: Scope,
+        resources: Mapping[str, int],
     ) -> RunReport:
         catches_up = CATCHES_UP if self._after_crash else ""
         return RunReport(

@@ -20,6 +20,7 @@ from patrol.run.scope import Scope
 from patrol.run.triage import Flag
 from patrol.tools.finding_desk.model import GivenVerdict, Report
 from patrol.tools.registry import Toolbox
+from signals.inventory import Inventory
 from signals.model import ToolCall
 from signals.thresholds import Thresholds
 
@@ -31,7 +32,8 @@ Recorder = Callable[[ToolCall, float], ToolCall]
 class Situation:
     """What a run knows before its model looks around. `known`: the active findings of its scope.
 
-    `findings`: all open findings, silenced or not; `silences`: those that are not over.
+    `findings`: all open findings, silenced or not; `silences`: those that are not over. `closed`: those that were
+    closed since the last run like this one began (`since`, None: there was none).
     """
 
     run: RunRecord
@@ -39,6 +41,7 @@ class Situation:
     judged_at: datetime
     scope: Scope
     estate: Estate
+    inventory: Inventory
     recognition: Recognition
     resources: Mapping[str, int]
     flags: Sequence[Flag]
@@ -48,6 +51,8 @@ class Situation:
     findings: Sequence[Finding]
     known: Sequence[Finding]
     silences: Sequence[Silence]
+    closed: Callable[[], Sequence[Finding]]
+    since: datetime | None
     record: Recorder
 
 

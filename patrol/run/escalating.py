@@ -16,9 +16,6 @@ from patrol.run.model_work.model import EscalationRecord, EscalationState
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.settings.model import InvestigationSection
 
-_REMEMBERED = 2_000
-"""Decisions that are read back. What was deferred longer ago than that many is asked again when it is news again."""
-
 
 class Places(Protocol):
     """Where the resource of a finding is."""
@@ -80,14 +77,11 @@ def escalating(
     store: ModelWorkStore, autonomy: Autonomy, settings: InvestigationSection, now: datetime, *, has_model: bool
 ) -> Escalating:
     """What was decided up to now, read from the database."""
-    newest: dict[str, EscalationRecord] = {}
-    for record in store.escalations(limit=_REMEMBERED):
-        newest.setdefault(record.finding_id, record)
     policy = InvestigationPolicy(max_attempts=settings.attempts, cool_down=settings.cool_down)
     return Escalating(
         autonomy=autonomy,
         has_model=has_model,
         policy=policy,
         queued_today=store.queued_since(day_start(now)),
-        newest=newest,
+        newest=store.newest_escalations(),
     )

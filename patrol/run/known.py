@@ -29,6 +29,11 @@ class StoredFindings:
         told = self.silences()
         return [each for each in self.open_findings() if each.resource_id in scope and each.is_active(self.now, told)]
 
+    def closed_since(self, at: datetime, most: int = 200) -> list[Finding]:
+        """Those that were closed since then, the last ones first."""
+        with self.database.read() as connection:
+            return FindingStore(connection, self.org_id).list_closed_since(at, most)
+
     def silences(self) -> list[Silence]:
         """Silences that are not over."""
         return self._read[1]

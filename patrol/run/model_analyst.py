@@ -24,6 +24,7 @@ from patrol.run.model_questions import assessment_question, evaluation_question,
 from patrol.run.model_tools import CallBook, RunTools
 from patrol.run.record_model import ModelState
 from patrol.run.request import RunRequest
+from patrol.run.unchanged import Fingerprint
 from patrol.tools.finding_desk import FindingDesk
 from signals.model import Origin, ToolCall
 
@@ -57,25 +58,36 @@ def turns_for(flags: int, request: RunRequest) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """An estate held against the one that a model saw last. `same_since`: why it need not look again, "" if it must.
+
+    `seen`: the estate as it is, to be remembered once a model has looked; None where nobody compares.
+    """
+
+    same_since: str = ""
+    seen: Fingerprint | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
     """What the analyst of one run works with.
 
-    `open_provider` may take seconds and raises ModelError. `seconds`: the longest time of all passes together.
-    `unchanged`: why the model need not look, "" if it must. `closed`: told at the end how it went.
+    `open_provider` may take seconds and raises ModelError; it is told how many are left. `seconds`: the longest time
+    of all passes together. `opening` is given the window of the model. `closed`: told at the end how it went.
     """
 
     meter: Meter
     autonomy: Autonomy
     seconds: float
-    open_provider: Callable[[Situation], Provider]
-    opening: Callable[[Situation, Provider], Opening]
-    unchanged: Callable[[Situation], str]
+    open_provider: Callable[[Situation, Callable[[], float]], Provider]
+    opening: Callable[[Situation, int | None], Opening]
+    compared: Callable[[Situation], Compared]
     closed: Callable[["ModelAnalyst"], None]
     on_text: Callable[[str], None]
 
 
 class ModelAnalyst:
-    """A model at work in one run. `failure`: why it failed, where it did."""
+    """A model at work in one run. `failure`: why it failed, where it did. `seen`: the estate that it looked at."""
 
     def __init__(self, part: ModelPart, equipment: Equipment) -> None:
         self._part = part
@@ -86,6 +98,12 @@ class ModelAnalyst:
         self._ends_at = time.monotonic() + equipment.seconds
         self._situation: Situation | None = None
         self.failure: Failure | None = None
+        self.seen: Fingerprint | None = None
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether anything was sent."""
+        return bool(self._with.meter.calls)
 
     @property
     def part(self) -> ModelPart:
@@ -95,10 +113,11 @@ class ModelAnalyst:
     def analyse(self, situation: Situation) -> ModelWork:
         """The first pass: looks around freely."""
         self._situation = situation
-        unchanged = self._with.unchanged(situation)
-        if unchanged:
-            self._part.state, self._part.said = ModelState.SKIPPED_UNCHANGED, unchanged
+        compared = self._with.compared(situation)
+        if compared.same_since:
+            self._part.state, self._part.said = ModelState.SKIPPED_UNCHANGED, compared.same_since
             return ModelWork()
+        self.seen = compared.seen
         desk = self._desk(situation, situation.known)
         tools = RunTools(situation.toolbox, desk, self._book, situation.record)
         self._work(self._look(situation, tools))
@@ -157,9 +176,9 @@ class ModelAnalyst:
         )
 
     async def _look(self, situation: Situation, tools: RunTools) -> PassResult:
-        provider = self._with.open_provider(situation)
+        provider = self._with.open_provider(situation, self._seconds_left)
         self._provider = MeteredProvider(provider, self._with.meter)
-        opening = self._with.opening(situation, provider)
+        opening = self._with.opening(situation, provider.window)
         turns = turns_for(len(situation.flags), situation.request)
         sizes: list[int | None] = [None]
         text = ""

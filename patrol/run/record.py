@@ -175,21 +175,10 @@ def _recorded(
         uncertain=said.uncertain,
     )
     ended = replace(
-        run,
+        _with_model_part(run, part, said),
         status=status,
         status_text=text,
-        model_state=part.state,
-        model=part.model,
-        model_cause=part.cause,
-        model_said=part.said,
-        analysis=part.analysis,
-        input_tokens=part.input_tokens,
-        output_tokens=part.output_tokens,
-        cost_usd=part.cost_usd,
-        cost_assumed=part.cost_assumed,
         triage_flags=conclusions.flags,
-        uncertain=said.uncertain,
-        rejected_findings=said.rejected,
         complete=complete,
         completed_at=max(now, run.started_at),
         resources_checked=conclusions.resources_checked,
@@ -203,6 +192,23 @@ def _recorded(
         storms=tuple(each.shown() for each in stormy),
     )
     return Recorded(run=ended, active=active, outcomes=outcomes, resolved=resolved, explained=explained, storms=stormy)
+
+
+def _with_model_part(run: RunRecord, part: ModelPart, said: Dialogue) -> RunRecord:
+    return replace(
+        run,
+        model_state=part.state,
+        model=part.model,
+        model_cause=part.cause,
+        model_said=part.said,
+        analysis=part.analysis,
+        input_tokens=part.input_tokens,
+        output_tokens=part.output_tokens,
+        cost_usd=part.cost_usd,
+        cost_assumed=part.cost_assumed,
+        uncertain=said.uncertain,
+        rejected_findings=said.rejected,
+    )
 
 
 def _closed(change: Change) -> bool:

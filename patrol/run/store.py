@@ -176,6 +176,21 @@ class RunStore:
         with self._database.read() as connection:
             return connection.execute(statement).scalar_one_or_none() == str(RunStatus.CRASHED)
 
+    def started_before(self, run: RunRecord) -> datetime | None:
+        """When the last run before this one began that came to its end with results; None: there was none."""
+        ended = [
+            str(each) for each in (RunStatus.CRITICAL, RunStatus.ISSUES_FOUND, RunStatus.INCOMPLETE, RunStatus.HEALTHY)
+        ]
+        statement = select(RUNS.c.started_at).where(
+            RUNS.c.org_id == self._org_id,
+            RUNS.c.type == str(run.type),
+            RUNS.c.id != run.id,
+            RUNS.c.status.in_(ended),
+            RUNS.c.started_at <= run.started_at,
+        )
+        with self._database.read() as connection:
+            return connection.execute(statement.order_by(RUNS.c.started_at.desc()).limit(1)).scalar_one_or_none()
+
     def find(self, run_id: str) -> RunRecord | None:
         """The run of this id, or None."""
         statement = select(*_RUN).where(RUNS.c.org_id == self._org_id, RUNS.c.id == run_id)

@@ -32,24 +32,25 @@ from patrol.operators.silences import Wish, add_silence, end_silence
 from patrol.operators.verbs import RefusedError, carry_out
 from patrol.run import RunReport, RunRequest
 from patrol.run.analyst import ModelWork, NoAnalyst
+from patrol.run.observations import observation_of
 from patrol.run.places import KnownPlaces
-from patrol.run.record import observation_of
 from patrol.run.record_model import RunStatus
 from tests.acceptance.months import FILES, LAB, LOCAL, UNITS, USAGES, Condition, World, condition_of
-from tests.run.builders import GivenSource, House
+from tests.run.builders import GivenSource, House, Joins
 
 FEW, MANY = 20, 400
 Known = dict[str, Finding]
 
 
-@dataclass
 class Meddler(NoAnalyst):
     """Somebody acts between what a run saw and what it records."""
 
-    act: Callable[[], None]
+    def __init__(self, act: Callable[[], None]) -> None:
+        super().__init__()
+        self._act = act
 
-    def evaluate(self, unmatched: object) -> ModelWork:
-        self.act()
+    def evaluate(self, groups: object, findings: object) -> ModelWork:
+        self._act()
         return ModelWork()
 
 
@@ -220,7 +221,7 @@ class Months(RuleBasedStateMachine):
         parts = self.world.parts(self.house.clock(), blind)
         patrol = self.house.patrol(*(GivenSource([part], name=name) for name, part in parts.items()))
         request = RunRequest(scope=(self.world.host_name,) if scoped else ())
-        report = replace(patrol, analyst=Meddler(meddle)).run(request)
+        report = replace(patrol, analysts=Joins(Meddler(meddle))).run(request)
         self.read_limits = self.read_limits or self.world.in_force != "built-in"
         self.world.seen(blind, full=not scoped)
         looks = self.world.looks(blind)

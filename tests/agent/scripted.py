@@ -4,8 +4,9 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from patrol.agent.metering import prompt_tokens
 from patrol.agent.model import AssistantMessage, Finish, Prompt, Reply, ToolRequest, Usage
 from patrol.agent.toolset import Answer, Purpose
 
@@ -18,7 +19,7 @@ class Spec:
 
 
 def says(text: str, finish: Finish = Finish.STOP, **usage: int) -> Reply:
-    used = Usage(input_tokens=usage.get("sent", 100), output_tokens=usage.get("got", 10))
+    used = Usage(input_tokens=usage.get("sent", 0), output_tokens=usage.get("got", 10))
     return Reply(message=AssistantMessage(text=text), usage=used, finish=finish)
 
 
@@ -31,7 +32,7 @@ def wants(*calls: tuple[str, Mapping[str, object] | None], text: str = "", first
     )
     return Reply(
         message=AssistantMessage(text=text, calls=requests),
-        usage=Usage(input_tokens=100, output_tokens=10),
+        usage=Usage(output_tokens=10),
         finish=Finish.TOOL_CALLS,
     )
 
@@ -59,6 +60,8 @@ class ScriptedProvider:
         if isinstance(step, Exception):
             raise step
         reply = step if isinstance(step, Reply) else step(prompt)
+        if not reply.usage.input_tokens:
+            reply = replace(reply, usage=replace(reply.usage, input_tokens=prompt_tokens(prompt)))
         for position in range(0, len(reply.message.text), 7):
             on_text(reply.message.text[position : position + 7])
         return reply

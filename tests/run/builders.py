@@ -10,7 +10,9 @@ from patrol.database import Database
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
 from patrol.estate.sources.model import Collected, CollectRequest
 from patrol.run import Patrol, RunReport, RunRequest
+from patrol.run.analyst import Analyst
 from patrol.run.collect import BoundedSource
+from patrol.run.record_model import RunRecord
 from patrol.run.request import Progress
 from patrol.settings.model import Settings
 from signals.evidence import DiskRow, FilesystemRow, SmartAttributes, UnitRow
@@ -108,6 +110,16 @@ def gap(topic: Topic, resource_id: str | None = None, reason: GapReason = GapRea
     return Gap(
         source="local", topic=topic, reason=reason, detail="it failed", resource_id=resource_id, sight=Sight.STANDING
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """Every run gets this analyst."""
+
+    analyst: Analyst
+
+    def join(self, run: RunRecord, *, after_crash: bool) -> Analyst:
+        return self.analyst
 
 
 @dataclass(slots=True)

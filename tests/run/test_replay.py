@@ -19,19 +19,19 @@ from findings.kinds import Kind
 from findings.model import Topic
 from patrol.database import Database, open_database
 from patrol.estate.model import Estate, Resource
-from patrol.run.analyst import ModelWork, NoAnalyst, Seed
+from patrol.run.analyst import ModelWork, NoAnalyst, Situation
 from patrol.run.evidence import DetectionStore, output_page, recorded_call
 from patrol.run.record_model import RunStatus, ToolCallRecord
 from patrol.run.replay import Difference, Replay, ReplayOutcome, differences, replay
 from patrol.run.request import RunRequest
 from patrol.run.store import RunNotFoundError, RunStore
-from patrol.run.sweep import Toolbox, sweep
+from patrol.run.sweep import sweep
 from patrol.run.tables import DETECTIONS, EVIDENCE_PAGES
 from patrol.tools import registry
 from signals.detect import detect
 from signals.model import Origin, ToolCall
 from signals.thresholds import AlertThresholds
-from tests.run.builders import HOST, NOW, GivenSource, House, disk, estate, gap, host
+from tests.run.builders import HOST, NOW, GivenSource, House, Joins, disk, estate, gap, host
 
 
 def replayed(house: House, run_id: str) -> Replay:
@@ -116,11 +116,11 @@ class Recorder(NoAnalyst):
     """A model that made these calls."""
 
     def __init__(self, *calls: ToolCall) -> None:
+        super().__init__()
         self._calls = calls
 
-    def analyse(self, seed: Seed, toolbox: Toolbox) -> ModelWork:
-        del seed, toolbox
-        return ModelWork(tool_calls=self._calls)
+    def analyse(self, situation: Situation) -> ModelWork:
+        return ModelWork(tool_calls=[situation.record(call, 0.5) for call in self._calls])
 
 
 POOLS = '{"pools": [{"id": "tank", "node": "hosta", "usage_percent": 97}]}'
@@ -129,7 +129,7 @@ POOLS = '{"pools": [{"id": "tank", "node": "hosta", "usage_percent": 97}]}'
 @pytest.mark.parametrize("output", [POOLS, POOLS.encode(), f"Here it is:\n{POOLS}", POOLS[:-3], None, "", "nothing"])
 def test_calls_of_a_model_are_part_of_the_recording(house: House, output: str | bytes | None) -> None:
     call = ToolCall(id="call_1", tool_name="pulse_storage", input='{"type": "pools"}', output=output)
-    patrol = replace(house.patrol(GivenSource([estate(host(usage=80))])), analyst=Recorder(call))
+    patrol = replace(house.patrol(GivenSource([estate(host(usage=80))])), analysts=Joins(Recorder(call)))
     report = patrol.run(RunRequest())
     calls = RunStore(house.database).tool_calls(report.run.id)
     assert (calls[0].id, calls[0].origin) == ("call_1", Origin.MODEL)

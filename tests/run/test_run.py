@@ -266,11 +266,3 @@ def test_an_alert_that_nobody_knows_never_becomes_a_run_over_everything(
     with pytest.raises(ScopeError, match=f"the alert {alert_id}"):
         house.run(known, request=RunRequest(alert_id=alert_id, alert_type=alert_type))
     assert stored(house) == {}
-
-
-def test_a_model_that_is_configured_and_not_called_is_told(house: House) -> None:
-    model = house.settings.model.model_copy(update={"name": "ollama:qwen3"})
-    house.settings = house.settings.model_copy(update={"model": model})
-    assert house.run(estate(host())).notes == [
-        "The model ollama:qwen3 is configured, but this version calls no model: the checks ran alone."
-    ]

@@ -1,0 +1,79 @@
+"""A house with a model: what it says is written by the test."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from patrol.agent.model import Prompt, Provider, Reply, ToolRequest, ToolResult, UserMessage
+from patrol.estate.model import Estate
+from patrol.run import RunReport, RunRequest
+from patrol.run.model_access import ModelAccess, Opener
+from patrol.run.model_work.store import ModelWorkStore
+from patrol.settings.model import Settings
+from tests.agent.scripted import ScriptedProvider, Step, wants
+from tests.run.builders import GivenSource, House
+
+MODEL = {"name": "ollama:test"}
+
+
+def with_model(house: House, **sections: dict[str, Any]) -> House:
+    """Sets a model, and whatever else is wanted of the settings."""
+    house.settings = Settings.model_validate({"model": MODEL, **sections})
+    return house
+
+
+def opens(provider: Provider) -> Opener:
+    return lambda model, remaining: provider
+
+
+def run(
+    house: House, provider: Provider | Opener, *estates: Estate | Exception, request: RunRequest | None = None
+) -> RunReport:
+    """One run a minute later, whose model is this."""
+    house.clock.advance(minutes=1)
+    opener = provider if callable(provider) else opens(provider)
+    access = ModelAccess(
+        settings=house.settings, store=ModelWorkStore(house.database), clock=house.clock, opener=opener
+    )
+    patrol = replace(house.patrol(GivenSource(list(estates))), analysts=access)
+    return patrol.run(request or RunRequest())
+
+
+class Talk:
+    """A model that makes these calls, one turn each, then ends. Arguments may be made from what it was shown."""
+
+    def __init__(self, *turns: list[tuple[str, dict[str, object] | Callable[[Prompt], dict[str, object]]]]) -> None:
+        self._turns = turns
+        self._made = 0
+
+    def steps(self, end: Reply) -> list[Step]:
+        made: list[Step] = []
+        first = 1
+        for turn in self._turns:
+            made.append(self._step(turn, first))
+            first += len(turn)
+        return [*made, end]
+
+    def _step(
+        self, turn: list[tuple[str, dict[str, object] | Callable[[Prompt], dict[str, object]]]], first: int
+    ) -> Callable[[Prompt], Reply]:
+        def step(prompt: Prompt) -> Reply:
+            calls = [(name, said(prompt) if callable(said) else said) for name, said in turn]
+            return wants(*calls, first=first)
+
+        return step
+
+
+def result(prompt: Prompt, call_id: str) -> Any:
+    """What a call was answered."""
+    return next(each.content for each in prompt.messages if isinstance(each, ToolResult) and each.call_id == call_id)
+
+
+def opening(provider: ScriptedProvider, number: int = 0) -> str:
+    """What a pass was opened with."""
+    message = provider.prompts[number].messages[0]
+    assert isinstance(message, UserMessage)
+    return message.text
+
+
+__all__ = ["MODEL", "Talk", "ToolRequest", "opening", "opens", "result", "run", "with_model"]
