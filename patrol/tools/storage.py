@@ -34,9 +34,7 @@ class StorageArguments(ResourceFilters):
 
     type: str = Field(description="what to read")
     storage_id: str | None = Field(default=None, description="pools: id or name of a storage")
-    guest_id: str | None = Field(
-        default=None, description="backups, snapshots: VMID, id or name of a guest"
-    )
+    guest_id: str | None = Field(default=None, description="backups, snapshots: VMID, id or name of a guest")
     vm_id: str | None = Field(default=None, description="the same as guest_id")
     cluster: str | None = Field(default=None, description="the same as instance")
     job_type: str | None = Field(default=None, description="pbs_jobs: backup, sync, verify, prune or garbage")
