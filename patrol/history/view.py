@@ -24,6 +24,11 @@ class History:
     database: Database | None = None
     org_id: str = DEFAULT_ORG
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there can be any past."""
+        return self.database is not None and keeps_history(self.database)
+
     def points(
         self,
         resource_ids: Collection[ResourceId],

@@ -31,6 +31,8 @@ def average_cpu(resources: Iterable[Resource], thresholds: Thresholds, history: 
 
     The minutes before are looked at first; for those that are sampled by hourly runs alone, the hours before.
     """
+    if not history.is_kept:
+        return
     short = list(_too_short(resources, thresholds))
     longest = max((each.wanted_seconds for each in short), default=0)
     for period in (timedelta(seconds=LARGEST_HOLE * longest), _HOURLY * (MIN_MOMENTS + 1)):

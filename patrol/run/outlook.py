@@ -43,6 +43,8 @@ class _Present(NamedTuple):
 
 def outlook(estate: Estate, history: History) -> list[Flag]:
     """Flags of forecasts and baselines."""
+    if not history.is_kept:
+        return []
     return [*_will_be_full(estate, history), *_is_unusual(estate, history)]
 
 

@@ -4,10 +4,11 @@ A flag is weaker than a signal: it also marks what comes near a limit, and repea
 that need a baseline or a forecast are in `patrol.run.outlook`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from findings.model import Category, ResourceId, Severity
@@ -50,13 +51,19 @@ class _Measured(NamedTuple):
     disk_type: str = ""
 
 
-def triage(estate: Estate, thresholds: Thresholds, now: datetime, outlook: Iterable[Flag] = ()) -> list[Flag]:
+def triage(
+    estate: Estate,
+    thresholds: Thresholds,
+    now: datetime,
+    outlook: Iterable[Flag] = (),
+    rows: Mapping[ResourceId, InventoryRow] = MappingProxyType({}),
+) -> list[Flag]:
     """All flags, one for each resource, category and metric (the worst), worst first, then by type and name.
 
-    `outlook`: the flags that the past gives.
+    `outlook`: the flags that the past gives. `rows`: the inventory by id, where it was made already.
     """
     worst: dict[tuple[str, str, str], Flag] = {}
-    for flag in chain(_flags(estate, thresholds, now), outlook):
+    for flag in chain(_flags(estate, thresholds, now, rows), outlook):
         key = (flag.resource_id, flag.category, flag.metric)
         known = worst.get(key)
         if known is None or flag.severity.rank > known.severity.rank:
@@ -66,10 +73,12 @@ def triage(estate: Estate, thresholds: Thresholds, now: datetime, outlook: Itera
     )
 
 
-def _flags(estate: Estate, thresholds: Thresholds, now: datetime) -> Iterator[Flag]:
+def _flags(
+    estate: Estate, thresholds: Thresholds, now: datetime, rows: Mapping[ResourceId, InventoryRow]
+) -> Iterator[Flag]:
     newest = _newest_backups(estate)
     for resource in estate.resources:
-        row = inventory_row(resource)
+        row = rows.get(resource.id) or inventory_row(resource)
         for measured in _measured(resource):
             flag = _near_limit(row, measured, thresholds)
             if flag is not None:
