@@ -41,6 +41,11 @@ def _visible_character(character: str) -> str:
     )
 
 
+def write_lines(text: str) -> None:
+    """Writes a text of several lines to standard output, each with what a terminal would act on written out."""
+    write("\n".join(map(visible, text.rstrip("\n").split("\n"))))
+
+
 def drop_output(stream: IO[str]) -> None:
     """Lets everything that is still written to a stream vanish."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -13,6 +13,7 @@ import msgspec
 import typer
 
 from findings.model import Finding, Severity
+from patrol.agent.failure import ModelError
 from patrol.agent.model import Provider
 from patrol.agent.wire.opening import open_provider
 from patrol.cli.app import COMMANDS
@@ -20,7 +21,7 @@ from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import console
 from patrol.cli.exit_codes import CommandError, ExitCode, exit_code
 from patrol.cli.options import JsonOption, StorageOption
-from patrol.cli.output import write_json
+from patrol.cli.output import write_json, write_lines
 from patrol.cli.progress import told_progress
 from patrol.cli.records import opened
 from patrol.cli.report import print_report
@@ -70,6 +71,9 @@ def run_once(
     alert: Annotated[str, typer.Option("--alert", metavar="ID", help="The alert that this run is about.")] = "",
     alert_type: Annotated[str, typer.Option("--alert-type", metavar="TYPE", help="Its type.")] = "",
     no_model: Annotated[bool, typer.Option("--no-model", help="Use no model, whatever the settings say.")] = False,
+    show_prompt: Annotated[
+        bool, typer.Option("--show-prompt", help="Print what the model would be sent, and send nothing.")
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a run that is under way.")] = False,
     fail_on: Annotated[
         FailOn | None, typer.Option("--fail-on", help="End with code 3 if there is a finding as bad as this.")
@@ -82,7 +86,11 @@ def run_once(
     request = RunRequest(scope=tuple(scope or ()), alert_id=alert, alert_type=alert_type)
     with opened(_url(loaded, storage, snapshot)) as database, told_progress() as progress:
         analysts = NoModel() if no_model else _analysts(settings, database)
-        report = _run(request, database, settings, snapshot, progress, analysts, wait=wait)
+        patrol = _patrol(database, settings, snapshot, progress, analysts)
+        if show_prompt:
+            _print_prompt(patrol, request)
+            return
+        report = _run(patrol, request, wait=wait)
     said = investigations(settings.patrol.autonomy, "" if no_model else settings.model.name)
     if as_json:
         write_json(msgspec.to_builtins(run_document(report, said)))
@@ -96,28 +104,32 @@ def _url(loaded: LoadedSettings, storage: str, snapshot: Path | None) -> str:
     return storage or (IN_MEMORY if snapshot is not None else loaded.database_url)
 
 
-def _run(
-    request: RunRequest,
-    database: Database,
-    settings: Settings,
-    snapshot: Path | None,
-    progress: Progress,
-    analysts: Analysts,
-    *,
-    wait: bool,
-) -> RunReport:
-    sources = (
-        configured_sources(settings) if snapshot is None else snapshot_sources([snapshot], _SNAPSHOT_TIMEOUT_SECONDS)
-    )
-    patrol = Patrol(
+def _patrol(
+    database: Database, settings: Settings, snapshot: Path | None, progress: Progress, analysts: Analysts
+) -> Patrol:
+    return Patrol(
         database=database,
         settings=settings,
-        sources=sources,
+        sources=configured_sources(settings)
+        if snapshot is None
+        else snapshot_sources([snapshot], _SNAPSHOT_TIMEOUT_SECONDS),
         clock=_now,
         ids=_new_id,
         progress=progress,
         analysts=analysts,
     )
+
+
+def _print_prompt(patrol: Patrol, request: RunRequest) -> None:
+    if not isinstance(patrol.analysts, ModelAccess):
+        raise CommandError("no model is configured: set [model] name, or PATROL_MODEL__NAME, to see what it is sent")
+    try:
+        write_lines(patrol.analysts.shown_prompt(patrol.look(request)))
+    except (ScopeError, AlertSettingsError, ModelError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _run(patrol: Patrol, request: RunRequest, *, wait: bool) -> RunReport:
     while True:
         try:
             return patrol.run(request)

@@ -20,7 +20,7 @@ from patrol.history.downsample import tidy_history
 from patrol.history.model import Sample
 from patrol.history.sampling import samples_of
 from patrol.history.view import History, keeps_history
-from patrol.run.analyst import Analyst, Analysts, ModelWork, NoModel, Situation
+from patrol.run.analyst import Analyst, Analysts, ModelWork, NoAnalyst, NoModel, Situation
 from patrol.run.averages import average_cpu
 from patrol.run.blindness import blindness_counters, observe_sources
 from patrol.run.collect import BoundedSource, Collection, collect
@@ -91,6 +91,16 @@ class Patrol:
         self._prune()
         return report
 
+    def look(self, request: RunRequest) -> Situation:
+        """What a run would know before its model looks around. Nothing is recorded, nobody is asked.
+
+        Raises what `run` raises.
+        """
+        limits = limits_in_force(self.settings, self.database, self.clock())
+        run = self._new_run(request, limits)
+        runs = RunStore(self.database)
+        return _Pass(self, run, runs, limits, NoAnalyst(), after_crash=False).look(request)
+
     def _go(
         self, run: RunRecord, request: RunRequest, runs: RunStore, limits: LimitsInForce, *, after_crash: bool
     ) -> RunReport:
@@ -109,8 +119,13 @@ class Patrol:
             self.progress("retention", f"left to the next run: {error}")
 
     def _begin(self, request: RunRequest, limits: LimitsInForce, runs: RunStore) -> RunRecord:
+        run = self._new_run(request, limits)
+        runs.begin(run)
+        return run
+
+    def _new_run(self, request: RunRequest, limits: LimitsInForce) -> RunRecord:
         now = self.clock()
-        run = RunRecord(
+        return RunRecord(
             org_id=DEFAULT_ORG,
             id=self.ids(),
             type=RunType.SCOPED if request.scope or request.alert_id else RunType.FULL,
@@ -121,8 +136,6 @@ class Patrol:
             alert_settings_source=limits.source,
             alert_settings_hash=limits.hash,
         )
-        runs.begin(run)
-        return run
 
     def _end_early(self, run: RunRecord, runs: RunStore, error: BaseException) -> None:
         stopped = isinstance(error, (KeyboardInterrupt, SystemExit))
@@ -191,6 +204,11 @@ class _Pass:
             now=self._patrol.clock(),
         )
         return self._report(recorded, conclusions, detection, scope, resources)
+
+    def look(self, request: RunRequest) -> Situation:
+        """The stages before the model, alone."""
+        collection, recognition = self._collect(counts_absence=False)
+        return self._understand(collection.estate, recognition, request)
 
     def _understand(self, estate: Estate, recognition: Recognition, request: RunRequest) -> Situation:
         """What there is, held against its limits, its past and what is known of it already."""

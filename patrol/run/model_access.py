@@ -16,9 +16,11 @@ from patrol.agent.charge import TokenPrice, configured_price
 from patrol.agent.endpoint import parse_endpoint
 from patrol.agent.failure import Cause, Failure, ModelError
 from patrol.agent.metering import Meter
-from patrol.agent.model import Provider
-from patrol.agent.price import price_of
-from patrol.agent.privacy import ShroudedProvider, privacy_in_force
+from patrol.agent.model import Prompt, Provider, ToolSpec, UserMessage
+from patrol.agent.price import known_window, price_of
+from patrol.agent.privacy import Shroud, ShroudedProvider, privacy_in_force
+from patrol.agent.prompts import DETECT
+from patrol.agent.shown_prompt import shown_prompt
 from patrol.run.analyst import Analyst, ModelPart, NoAnalyst, Situation
 from patrol.run.model_analyst import BUDGET, Compared, Equipment, ModelAnalyst
 from patrol.run.model_work.store import ModelWorkStore
@@ -119,20 +121,37 @@ class ModelAccess:
     def shrouded_provider(self, situation: Situation, remaining: Callable[[], float]) -> Provider:
         """The provider, behind the privacy that is in force for it."""
         provider = self.opener(self.settings.model, remaining)
+        shroud = self._shroud(situation)
+        return provider if shroud is None else ShroudedProvider(provider, shroud)
+
+    def shown_prompt(self, situation: Situation) -> str:
+        """The first request of a run in this situation, as it would leave the house. Nothing is sent.
+
+        Raises ModelError for a model that cannot be meant.
+        """
+        model = self.settings.model
+        window = model.context_window or known_window(parse_endpoint(model.name, model.base_url))
+        prompt = Prompt(
+            system=DETECT[self.settings.patrol.autonomy].system,
+            messages=(UserMessage(text=self.opening(situation, window).text()),),
+            tools=_all_tools(situation),
+        )
+        return shown_prompt(prompt, self._shroud(situation))
+
+    def _shroud(self, situation: Situation) -> Shroud | None:
         privacy = privacy_in_force(self.settings.model)
         if privacy is Privacy.FULL:
-            return provider
-        shroud = run_shroud(
+            return None
+        return run_shroud(
             situation.estate,
             privacy,
-            [*situation.toolbox.specs(), *FindingDesk.specs()],
+            _all_tools(situation),
             findings=[*situation.findings, *situation.closed()],
             silences=situation.silences,
             # Also what was removed in an earlier run: a finding that was closed since may still name it.
             new=[*situation.recognition.memory.resources.values(), *situation.recognition.new],
             changed=situation.recognition.changed,
         )
-        return ShroudedProvider(provider, shroud)
 
     def opening(self, situation: Situation, window: int | None) -> SeedOpening:
         """What the model starts from."""
@@ -204,3 +223,7 @@ class ModelAccess:
             self.store.remember(LAST_CALLED, now.isoformat(), now)
         if part.worked and analyst.seen is not None:
             self.store.remember(REMEMBERED_AS, msgspec.to_builtins(analyst.seen), now)
+
+
+def _all_tools(situation: Situation) -> list[ToolSpec]:
+    return [*situation.toolbox.specs(), *FindingDesk.specs()]
