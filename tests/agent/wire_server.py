@@ -334,7 +334,7 @@ async def _say(writer: asyncio.StreamWriter, ask: Ask, say: Say, breaking: Break
     """Says all of it, or breaks off; whether the connection stays open."""
     if breaking is not None and breaking.at is Point.REQUEST:
         return await _break(writer, breaking.how)
-    pieces, tail = _pieces(ask, say)
+    pieces, tail = pieces_of(ask, say)
     if ask.stream:
         _head(writer, 200, "text/event-stream", {"transfer-encoding": "chunked"})
     else:
@@ -399,7 +399,7 @@ def _whole(
     writer.write(data)
 
 
-def _pieces(ask: Ask, say: Say) -> tuple[list[bytes], list[bytes]]:
+def pieces_of(ask: Ask, say: Say) -> tuple[list[bytes], list[bytes]]:
     """What is sent, piece by piece: the answer itself, and what ends it."""
     if ask.anthropic:
         return _anthropic_events(ask, say) if ask.stream else _halves(_anthropic_message(ask, say))

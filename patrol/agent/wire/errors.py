@@ -27,6 +27,7 @@ ODD_ANSWERS = (
     ValueError,
     AssertionError,
     RuntimeError,
+    Warning,  # where Python is told to raise warnings
 )
 """What the libraries raise over an answer that lacks a part they count on; over a good one they raise none of these."""
 

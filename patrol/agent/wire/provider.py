@@ -93,10 +93,9 @@ class WireProvider:
         attempt = _Attempt(self._wire, prompt)
         token = current.set(attempt.exchange)
         try:
-            response = await attempt.answer(on_text)
+            reply = attempt.read(await attempt.answer(on_text), self._ids.mint)
         finally:
             current.reset(token)
-        reply = reply_of(response, prompt, self._ids.mint)
         if not reply.message.text.strip() and not reply.message.calls:
             raise attempt.nothing_in(reply)
         return reply
@@ -127,6 +126,13 @@ class _Attempt:
         if self.wire.watched and not self._ended(response):
             raise self._cut(response)
         return response
+
+    def read(self, response: ModelResponse, mint: Callable[[], str]) -> Reply:
+        """The answer in Patrol's words. Raises ModelError for parts that are not what their types say."""
+        try:
+            return reply_of(response, self.prompt, mint)
+        except ODD_ANSWERS as error:
+            raise self._failed(error) from None
 
     async def _whole(self) -> ModelResponse:
         return await model_request(

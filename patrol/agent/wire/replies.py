@@ -167,7 +167,7 @@ def heard_in(response: ModelResponse) -> str:
     for part in response.parts:
         match part:
             case TextPart() | ThinkingPart():
-                said.text += part.content
+                said.text += str(part.content or "")  # an answer is not what its types say until it is read
             case ToolCallPart():
                 said.text += f"{part.tool_name}{part.args or ''}"
             case _:
