@@ -61,7 +61,7 @@ def _refusal(error: ModelHTTPError, exchange: Exchange, secrets: tuple[str, ...]
     code = " ".join(
         [*(word for kind, word in _PLAIN_CODES.items() if isinstance(error, kind)), *_names(error)],
     )
-    words = " ".join(_sentences(error.body))
+    words = " ".join(_sentences(error.body))[:_MOST_CHARACTERS]
     said = words or exchange.beginning
     return Heard(
         stage=Stage.IN_ANSWER if error.in_stream or exchange.begun else Stage.REFUSED,
@@ -135,6 +135,8 @@ def _transport_words(error: BaseException) -> str:
         seen = seen.__cause__ or seen.__context__
     return ": ".join(said) or str(error) or type(error).__name__
 
+
+_MOST_CHARACTERS = 65_536  # an error page can be of any size; what an error says of itself stands at its beginning
 
 _TOLD_IN = ("message", "error", "detail", "msg", "raw", "metadata", "error_description")
 
