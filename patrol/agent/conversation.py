@@ -1,19 +1,10 @@
 """The messages of one pass, kept inside the window of the model."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patrol.agent.model import (
-    AssistantMessage,
-    Message,
-    ToolRequest,
-    ToolResult,
-    ToolSpec,
-    UserMessage,
-    estimated_tokens,
-    message_overhead,
-)
+from patrol.agent.model import AssistantMessage, Message, ToolRequest, ToolResult, ToolSpec, UserMessage
+from patrol.agent.tokens import text_of, tokens_of
 
 _COMPACTED = 100
 """Shortest result, in characters, that is worth replacing by a line."""
@@ -41,8 +32,7 @@ class Conversation:
 
     def tokens(self, system: str, tools: Sequence[ToolSpec]) -> int:
         """About how many tokens a request has now."""
-        texts = sum(estimated_tokens(text_of(message)) for message in self.messages)
-        return estimated_tokens(system) + texts + message_overhead(len(self.messages)) + tokens_of_tools(tools)
+        return tokens_of(system, self.messages, tools)
 
     def compact(self) -> None:
         """Replaces each result by one line that says what was asked: the model may ask again."""
@@ -68,20 +58,6 @@ class Conversation:
             return False
         self.messages = [self.messages[0], *self.messages[start:]]
         return True
-
-
-def text_of(message: Message) -> str:
-    """The text of a message as it is counted."""
-    if isinstance(message, UserMessage):
-        return message.text
-    if isinstance(message, ToolResult):
-        return message.content if isinstance(message.content, str) else json.dumps(message.content, default=str)
-    return message.text + "".join(f"{call.name}{json.dumps(call.arguments, default=str)}" for call in message.calls)
-
-
-def tokens_of_tools(tools: Sequence[ToolSpec]) -> int:
-    """About how many tokens the descriptions of tools have."""
-    return sum(estimated_tokens(tool.name + tool.description + json.dumps(tool.input_schema)) for tool in tools)
 
 
 def _compacted(result: ToolResult, request: ToolRequest | None) -> ToolResult:

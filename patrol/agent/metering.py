@@ -4,7 +4,6 @@ So a crash or a hang in the middle still counts, and nothing is asked that the b
 """
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,18 +13,8 @@ from typing import Protocol
 from patrol.agent.budget import BudgetRefusal, Limits, Spent, budget_refusal, day_start, month_start
 from patrol.agent.charge import Charge, TokenPrice, charge
 from patrol.agent.failure import Cause, ModelError
-from patrol.agent.model import (
-    AssistantMessage,
-    Message,
-    Prompt,
-    Provider,
-    Reply,
-    ToolResult,
-    Usage,
-    UserMessage,
-    estimated_tokens,
-    message_overhead,
-)
+from patrol.agent.model import AssistantMessage, Prompt, Provider, Reply, Usage, estimated_tokens
+from patrol.agent.tokens import prompt_tokens, text_of_call
 
 
 class Phase(StrEnum):
@@ -317,37 +306,12 @@ def _reported(usage: Usage, estimate: Usage, message: AssistantMessage) -> Usage
     was_silent = not (message.text or message.calls)
     if said.reported and said.input_tokens and (said.output_tokens or was_silent):
         return said
-    heard = estimated_tokens(message.text) + sum(_call_tokens(call.name, call.arguments) for call in message.calls)
+    heard = estimated_tokens(message.text) + sum(
+        estimated_tokens(text_of_call(call.name, call.arguments)) for call in message.calls
+    )
     return replace(
         said,
         input_tokens=said.input_tokens or estimate.input_tokens,
         output_tokens=said.output_tokens or heard,
         reported=False,
     )
-
-
-def _call_tokens(name: str, arguments: object) -> int:
-    return estimated_tokens(name) + estimated_tokens(json.dumps(arguments, default=str))
-
-
-def prompt_tokens(prompt: Prompt) -> int:
-    """About how many tokens a prompt has, by its bytes: the system's words, the messages, and what is told of tools."""
-    tools = sum(
-        estimated_tokens(tool.name + tool.description) + estimated_tokens(json.dumps(tool.input_schema))
-        for tool in prompt.tools
-    )
-    messages = sum(map(_message_tokens, prompt.messages))
-    return estimated_tokens(prompt.system) + tools + messages + message_overhead(len(prompt.messages) + 1)
-
-
-def _message_tokens(message: Message) -> int:
-    if isinstance(message, UserMessage):
-        return estimated_tokens(message.text)
-    if isinstance(message, ToolResult):
-        return estimated_tokens(_text_of(message.content))
-    calls = sum(_call_tokens(call.name, call.arguments) for call in message.calls)
-    return estimated_tokens(message.text) + calls
-
-
-def _text_of(content: object) -> str:
-    return content if isinstance(content, str) else json.dumps(content, default=str, ensure_ascii=False)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from patrol.agent.metering import prompt_tokens
 from patrol.agent.model import AssistantMessage, Finish, Prompt, Reply, ToolRequest, Usage
+from patrol.agent.tokens import prompt_tokens
 from patrol.agent.toolset import Answer, Purpose
 
 

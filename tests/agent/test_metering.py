@@ -16,7 +16,6 @@ from patrol.agent.metering import (
     MeteredProvider,
     ModelCall,
     Phase,
-    prompt_tokens,
 )
 from patrol.agent.model import (
     AssistantMessage,
@@ -28,6 +27,7 @@ from patrol.agent.model import (
     Usage,
     UserMessage,
 )
+from patrol.agent.tokens import prompt_tokens
 from tests.agent.scripted import ScriptedProvider, Spec, says, wants
 
 NOW = datetime(2026, 11, 30, 23, 59, 50, tzinfo=UTC)
