@@ -5,7 +5,6 @@ from datetime import datetime
 from sqlalchemy import Connection, Table, and_, exists, func, select
 
 from findings.lifecycle import Advance
-from findings.model import ResourceId
 from findings.store import FindingStore
 from findings.tables import FINDINGS, TRANSITIONS
 from findings.union import Absorbed, unite_findings
@@ -19,9 +18,9 @@ _FOLLOW_ON_THEIR_OWN = frozenset({FINDINGS.name, TRANSITIONS.name, RESOURCES.nam
 def merge_resource(connection: Connection, org_id: str, merge: Merge, now: datetime, *, run_id: str) -> None:
     """Re-points findings, silences, samples, counters, sights and aliases, and forgets the retired row.
 
-    Every table with a column `resource_id` follows; of two rows that would then have one key the kept one's stays.
-    The retired id itself becomes a strong alias: whoever asks for it finds the kept resource. Belongs into the
-    transaction of the run, so that nobody ever sees half of it.
+    Every table with a column `resource_id`, `finding_id` or `finding_key` follows; of two rows that would then have one
+    key the kept one's stays. The retired id itself becomes a strong alias: whoever asks for it finds the kept resource.
+    Belongs into the transaction of the run, so that nobody ever sees half of it.
     """
     _merge_findings(connection, org_id, merge, now, run_id)
     # The ids in it stand in quotes, which no id contains.
@@ -46,9 +45,22 @@ def _merge_findings(connection: Connection, org_id: str, merge: Merge, now: date
         return
     kept = store.list_findings(resource_id=merge.kept)
     union = unite_findings(kept, retired, merge.kept, now, run_id=run_id)
+    keys = {finding.id: finding.key for finding in kept} | {
+        change.after.id: change.after.key for change in union.changes
+    }
+    homes = {absorbed.finding_id: absorbed.into for absorbed in union.absorbed}
+    for finding in retired:
+        key = keys.get(homes.get(finding.id, finding.id), finding.key)
+        for table in _referring("finding_key"):
+            _repoint(connection, table, "finding_key", org_id, finding.key, key)
     for absorbed in union.absorbed:
         _absorb(connection, org_id, absorbed)
     store.apply(Advance(changes=union.changes, transitions=union.transitions, outcomes={}))
+
+
+def _referring(column: str) -> list[Table]:
+    """Every table that names a finding in this column, but its changes, which are counted on."""
+    return [table for table in all_tables().sorted_tables if column in table.c and table.name != TRANSITIONS.name]
 
 
 def _absorb(connection: Connection, org_id: str, absorbed: Absorbed) -> None:
@@ -57,11 +69,15 @@ def _absorb(connection: Connection, org_id: str, absorbed: Absorbed) -> None:
     connection.execute(moved.values(finding_id=home, version=TRANSITIONS.c.version + absorbed.offset))
     explained = FINDINGS.update().where(FINDINGS.c.org_id == org_id, FINDINGS.c.parent_finding == gone)
     connection.execute(explained.values(parent_finding=home))
+    for table in _referring("finding_id"):
+        _repoint(connection, table, "finding_id", org_id, gone, home)
     connection.execute(FINDINGS.delete().where(FINDINGS.c.org_id == org_id, FINDINGS.c.id == gone))
 
 
-def _repoint(connection: Connection, table: Table, column: str, org_id: str, old: ResourceId, new: ResourceId) -> None:
+def _repoint(connection: Connection, table: Table, column: str, org_id: str, old: str, new: str) -> None:
     """Lets the rows of `old` be those of `new`, unless there is one under that key already."""
+    if old == new:
+        return
     named = table.c[column]
     mine = and_(table.c.org_id == org_id, named == old)
     if named.primary_key:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Table, select
 
 from findings.lifecycle import Advance, Change
 from findings.model import DEFAULT_ORG, Topic
@@ -28,6 +29,8 @@ from patrol.estate.memory.rows import alias_of, alias_row, instant, resource_of,
 from patrol.estate.memory.store import ResourceMemory
 from patrol.estate.sources.model import Counter
 from patrol.run.memory import RunMemory
+from patrol.run.record_model import RunRecord
+from patrol.run.store import RunStore
 from tests.estate.memory.builders import NOW, disk, estate, guest, host
 from tests.findings.builders import finding
 
@@ -209,5 +212,37 @@ def test_a_merge_carries_along_whatever_refers_to_the_retired_resource_or_to_an_
     assert found["vm:pve:101"].lives_on == ("docker-host:a:b", kept)
 
 
-def test_every_table_that_names_a_finding_is_known_to_the_merge():
-    assert [table.name for table in all_tables().sorted_tables if "finding_id" in table.c] == ["transition"]
+REFERRING = [table for table in all_tables().sorted_tables if "finding_id" in table.c and table.name != "transition"]
+SAMPLES = {str: "x", int: 1, float: 1.0, bool: False, bytes: b""}
+
+
+@pytest.mark.parametrize("table", REFERRING, ids=lambda table: table.name)
+def test_whatever_names_a_finding_names_the_one_that_took_it_in(any_database: Database, table: Table):
+    """Of two rows that would then have one key, the kept finding's stays; one that only moves keeps its id."""
+    kept, retired = "agent:local:hosta", "agent:local:hostb"
+    keep(any_database, new=[remembered(kept, type="agent"), remembered(retired, type="agent")])
+    twins = [
+        finding(resource_id=each, first_seen_at=NOW - timedelta(days=age), last_seen_at=NOW)
+        for each, age in ((kept, 9), (retired, 1))
+    ]
+    alone = finding(resource_id=retired, subject="/alone", last_seen_at=NOW)
+    RunStore(any_database).begin(RunRecord(org_id=DEFAULT_ORG, id="run-1", trigger_reason="manual", started_at=NOW))
+    fixed = {"org_id": DEFAULT_ORG, "run_id": "run-1"}
+    rows = []
+    for number, each in enumerate((twins[1], alone)):
+        named = {"finding_id": each.id, "finding_key": each.key, "id": f"e{number}", "seq": number}
+        values = {
+            name: SAMPLES.get(column.type.python_type, NOW) for name, column in table.c.items() if not column.nullable
+        }
+        rows.append({**values, **{name: value for name, value in (named | fixed).items() if name in table.c}})
+    with any_database.write() as connection:
+        new = tuple(Change(None, each) for each in (*twins, alone))
+        FindingStore(connection, DEFAULT_ORG).apply(Advance(changes=new, transitions=(), outcomes={}))
+        connection.execute(table.insert(), rows)
+    keep(any_database, LATER, merges=[Merge(kept=kept, retired=retired)])
+    with any_database.read() as connection:
+        found = {each.id: each.key for each in FindingStore(connection, DEFAULT_ORG).list_findings()}
+        stored = connection.execute(select(table)).mappings().all()
+    assert found.keys() == {twins[0].id, alone.id}
+    assert {each["finding_id"] for each in stored} == found.keys()
+    assert all(each["finding_key"] == found[each["finding_id"]] for each in stored if "finding_key" in each)
