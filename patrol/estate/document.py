@@ -30,12 +30,15 @@ _STRICT = strict_type(Estate)
 
 
 class _Frame(Estate, kw_only=True):
-    """An estate whose long lists are still text: made into structs one by one, they leave no holes in memory."""
+    """An estate whose long lists are still text: made into structs one by one, they leave no holes in memory.
 
-    resources: list[msgspec.Raw] = []  # type: ignore[assignment]  # a frame is never used as an estate
-    backup_tasks: list[msgspec.Raw] = []  # type: ignore[assignment]
-    pbs_backups: list[msgspec.Raw] = []  # type: ignore[assignment]
-    pve_backups: list[msgspec.Raw] = []  # type: ignore[assignment]
+    It is never used as an estate.
+    """
+
+    resources: list[msgspec.Raw] = msgspec.field(default_factory=list)  # type: ignore[assignment]
+    backup_tasks: list[msgspec.Raw] = msgspec.field(default_factory=list)  # type: ignore[assignment]
+    pbs_backups: list[msgspec.Raw] = msgspec.field(default_factory=list)  # type: ignore[assignment]
+    pve_backups: list[msgspec.Raw] = msgspec.field(default_factory=list)  # type: ignore[assignment]
 
 
 _STRICT_FRAME = strict_type(_Frame)
