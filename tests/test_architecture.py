@@ -17,7 +17,7 @@ LAYERS = (
     {"history", "triggers"},
     {"work"},
     {"tools", "agent"},
-    {"run", "investigate", "actions", "operators"},
+    {"run", "investigate", "actions", "operators", "accounts"},
     {"schedule", "api", "mcp"},
     {"daemon"},
     {"cli", "__main__"},

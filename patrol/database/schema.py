@@ -30,6 +30,7 @@ TABLE_MODULES = (
     "patrol.history.tables",
     "patrol.work.tables",
     "patrol.schedule.tables",
+    "patrol.accounts.tables",
 )
 """Every module with tables. Looked up when a schema is made: those of `patrol` import this package themselves."""
 
