@@ -11,13 +11,14 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from patrol.agent.failure import Cause, ModelError
-from patrol.agent.model import Finish, Reply, UserMessage
+from patrol.agent.model import Finish, Reply, ToolResult, UserMessage
+from patrol.agent.wire.characters import WholeText
 from patrol.agent.wire.opening import open_provider
 from patrol.agent.wire.provider import provider_of
 from patrol.agent.wire.replies import CallIds, arguments_of
 from patrol.agent.wire.thoughts import SpokenText, without_thoughts
 from tests.agent.asking import FORMATS, ask, converse, prompt, refusal, section
-from tests.agent.wire_server import Ask, Call, ModelServer, Raw, Say
+from tests.agent.wire_server import Ask, Call, ModelServer, Raw, Say, in_turn
 
 WAYS = pytest.mark.parametrize(("wire", "streaming"), [(wire, mode) for wire in FORMATS for mode in (True, False)])
 
@@ -61,6 +62,34 @@ def test_text_is_told_as_it_comes(wire: str) -> None:
         ask(section(server, wire), on_text=heard.append)
     assert "".join(heard) == "one two three four"
     assert len(heard) > 1
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+def test_an_answer_that_comes_whole_is_told_as_well(wire: str) -> None:
+    heard: list[str] = []
+    with ModelServer(Say("<think>not this</think>one two", thinking="nor this")) as server:
+        ask(section(server, wire, streaming=False), on_text=heard.append)
+    assert heard == ["one two"]
+
+
+@WAYS
+def test_half_a_character_is_neither_told_nor_sent_back(wire: str, *, streaming: bool) -> None:
+    heard: list[str] = []
+    halves = Say("half \ud83d here", (Call("look", '{"at": "\\ud800"}'), Call("look", {"at": "x"})), usage=(90, 9))
+    with ModelServer(in_turn(halves, Say("Done."))) as server:
+        settings = section(server, wire, streaming=streaming)
+        reply = ask(settings, on_text=heard.append)
+        assert "".join(heard) == reply.message.text == "half \ufffd here"
+        assert [call.arguments for call in reply.message.calls] == [None, {"at": "x"}]
+        assert "half of a character" in reply.message.calls[0].problem
+        results = [ToolResult(call_id=call.id, name="look", content="?") for call in reply.message.calls]
+        assert ask(settings, prompt(UserMessage(text="Go on."), reply.message, *results)).message.text == "Done."
+
+
+def test_halves_that_come_one_by_one_are_one_character() -> None:
+    taken = WholeText()
+    pieces = [taken.feed("so \ud83d"), taken.feed("\ude00 and \ud83d"), taken.feed("!"), taken.feed("\ud83d")]
+    assert [*pieces, taken.finish()] == ["so ", "\U0001f600 and ", "\ufffd!", "", "\ufffd"]
 
 
 @WAYS

@@ -17,6 +17,7 @@ from patrol.agent.classify import Stage, classify
 from patrol.agent.failure import Cause, ModelError
 from patrol.agent.model import CHARACTERS_PER_TOKEN, Finish, Prompt, Reply, ToolChoice, Usage, estimated_tokens
 from patrol.agent.redact import redact
+from patrol.agent.wire.characters import WholeText
 from patrol.agent.wire.errors import ODD_ANSWERS, TRANSPORT, heard_of
 from patrol.agent.wire.history import history_of
 from patrol.agent.wire.replies import CallIds, estimated_prompt, heard_in, reply_of, usage_of
@@ -98,6 +99,8 @@ class WireProvider:
             current.reset(token)
         if not reply.message.text.strip() and not reply.message.calls:
             raise attempt.nothing_in(reply)
+        if not self._wire.streaming and reply.message.text:
+            on_text(reply.message.text)
         return reply
 
 
@@ -143,7 +146,7 @@ class _Attempt:
         )
 
     async def _streamed(self, on_text: Callable[[str], None]) -> ModelResponse:
-        spoken = SpokenText()
+        spoken, whole = SpokenText(), WholeText()
         async with self._open() as stream:
             self._stream = stream
             async for event in stream:
@@ -155,8 +158,8 @@ class _Attempt:
                         pass
                     case _:
                         continue
-                self._tell(on_text, spoken.feed(text))
-            self._tell(on_text, spoken.finish())
+                self._tell(on_text, whole.feed(spoken.feed(text)))
+            self._tell(on_text, whole.feed(spoken.finish()) + whole.finish())
             return stream.get()
 
     def _tell(self, on_text: Callable[[str], None], text: str) -> None:

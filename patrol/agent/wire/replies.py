@@ -20,9 +20,12 @@ from patrol.agent.model import (
     message_overhead,
 )
 from patrol.agent.redact import bounded
+from patrol.agent.wire.characters import whole_characters
 from patrol.agent.wire.thoughts import without_thoughts
 
 _ECHO_BYTES = 200
+_DEEPEST = 20
+"""Objects within objects that arguments may hold: what a tool takes has one or two."""
 _MOST_TOKENS = 1_000_000_000
 
 _FINISHES = {
@@ -73,8 +76,9 @@ def reply_of(response: ModelResponse, prompt: Prompt, mint: Callable[[], str]) -
 def _take(part: ModelResponsePart, said: _Said, mint: Callable[[], str]) -> None:
     match part:
         case TextPart():
-            spoken = without_thoughts(part.content)
-            said.thinking += part.content[: len(part.content) - len(spoken)]
+            content = whole_characters(part.content)
+            spoken = without_thoughts(content)
+            said.thinking += content[: len(content) - len(spoken)]
             said.text += spoken
             if spoken.strip():
                 said.parts.append(replace(part, content=spoken))
@@ -88,7 +92,7 @@ def _take(part: ModelResponsePart, said: _Said, mint: Callable[[], str]) -> None
             said.parts.append(kept)
         case ThinkingPart():
             said.thinking += part.content
-            said.parts.append(part)
+            said.parts.append(replace(part, content=whole_characters(part.content)))
         case _:
             said.parts.append(part)
 
@@ -116,10 +120,34 @@ def arguments_of(raw: object) -> tuple[ToolArguments | None, str]:
     if value is None:
         return {}, ""
     if isinstance(value, dict):
-        return {str(key): each for key, each in value.items()}, ""
+        problem = _problem_of(value, raw)
+        return (None, problem) if problem else ({str(key): each for key, each in value.items()}, "")
     kinds = {list: "an array", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
     kind = kinds.get(type(value), "something else")
     return None, f"the arguments must be a JSON object, but are {kind}; received: {_echo(raw)}"
+
+
+def _problem_of(value: object, raw: object) -> str:
+    """Why an object that was read is none that a tool could take, "" if it is."""
+    if not _is_shallow(value, _DEEPEST):
+        return f"the arguments are nested more than {_DEEPEST} deep"
+    return "" if _is_whole(value) else f"the arguments hold half of a character; received: {_echo(raw)}"
+
+
+def _is_shallow(value: object, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inner)
+
+
+def _is_whole(value: object) -> bool:
+    """Whether it can be recorded and sent back: no text of it holds half of a character."""
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _no_constant(name: str) -> object:
