@@ -6,7 +6,8 @@ from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
-from patrol.agent.endpoint import Endpoint, ProviderKind
+from patrol.agent.endpoint import Endpoint, ProviderKind, parse_endpoint
+from patrol.settings.model import ModelSection
 
 # genai_prices takes 0.2 s to import: only a run with a model needs it.
 _TABLES = "genai_prices.data_snapshot"
@@ -48,10 +49,23 @@ def price_of(endpoint: Endpoint, now: datetime) -> Price | None:
     return Price(input_usd=sent, output_usd=got, cached_usd=sent if cached is None else min(cached, sent))
 
 
+LOCAL_WINDOW = 16_384
+"""Tokens that a run with a model needs at least. A local server is set to some window that it does not tell: more than
+this is not relied on unless [model] context_window says so."""
+
+
+def window_of(settings: ModelSection) -> int | None:
+    """Tokens that the model reads at once: the operator's word, else what is known; None where nobody knows.
+
+    Raises ModelError for a model that cannot be meant.
+    """
+    return settings.context_window or known_window(parse_endpoint(settings.name, settings.base_url))
+
+
 def known_window(endpoint: Endpoint) -> int | None:
-    """Tokens that the model reads at once, as far as the tables know it. A local server decides by itself: None."""
+    """Tokens that the model reads at once, as far as the tables know it, or as a local server surely does."""
     if endpoint.local:
-        return None
+        return LOCAL_WINDOW
     found = _found(endpoint)
     window = found.context_window if found is not None else None
     return window if isinstance(window, int) and window > 0 else None

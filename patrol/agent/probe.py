@@ -19,7 +19,7 @@ from patrol.agent.endpoint import Endpoint, ProviderKind, parse_endpoint
 from patrol.agent.failure import Cause, Failure, ModelError
 from patrol.agent.local_server import Look
 from patrol.agent.model import Prompt, Provider, Reply, ToolResult, Usage, UserMessage
-from patrol.agent.price import price_of
+from patrol.agent.price import LOCAL_WINDOW, price_of
 from patrol.agent.wire.opening import open_provider
 from patrol.settings.model import ModelSection
 
@@ -240,9 +240,12 @@ def _note_failure(found: Probe, failure: Failure) -> None:
 
 def _judge_window(found: Probe, settings: ModelSection, provider: Provider, local: int | None) -> None:
     configured = settings.context_window
-    window = min((each for each in (configured, local) if each is not None), default=provider.window)
+    # What Patrol merely relies on where a local server tells nothing is no knowledge of that server.
+    relied_on = None if parse_endpoint(settings.name, settings.base_url).local else provider.window
+    window = min((each for each in (configured, local) if each is not None), default=relied_on)
     if window is None:
-        said = "unknown: set [model] context_window to what the server is started with"
+        said = f"unknown, {LOCAL_WINDOW:,} tokens are relied on: "
+        said += "set [model] context_window to what the server is started with"
         found.fine(Aspect.WINDOW, said)
     elif window < LEAST_WINDOW or (local is not None and configured is not None and local < configured):
         what = f"the server reads {window:,} tokens at once"

@@ -75,7 +75,7 @@ def investigations(autonomy: Autonomy, model: str) -> str:
     """Whether findings are looked into, and if not, why."""
     if autonomy is Autonomy.MONITOR:
         return "off (autonomy=monitor)"
-    return "off (this version calls no model)" if model else "off (no model)"
+    return "queued (this version does not carry them out yet)" if model else "off (no model)"
 
 
 def run_view(run: RunRecord, *, status_text: str = "", investigations: str = "") -> RunView:

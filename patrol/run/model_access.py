@@ -5,23 +5,24 @@ now, or where the budget has no room. Each is said in the run's record, and none
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import msgspec
 
-from patrol.agent.breaker import Breaker, fingerprint_of
+from patrol.agent.breaker import STORED_AS, Breaker, fingerprint_of
 from patrol.agent.budget import limits_of
 from patrol.agent.charge import TokenPrice, configured_price
 from patrol.agent.endpoint import parse_endpoint
 from patrol.agent.failure import Cause, Failure, ModelError
 from patrol.agent.metering import Meter
 from patrol.agent.model import Prompt, Provider, ToolSpec, UserMessage
-from patrol.agent.price import known_window, price_of
+from patrol.agent.price import price_of, window_of
 from patrol.agent.privacy import Shroud, ShroudedProvider, privacy_in_force
 from patrol.agent.prompts import DETECT
 from patrol.agent.shown_prompt import shown_prompt
 from patrol.run.analyst import Analyst, ModelPart, NoAnalyst, Situation
+from patrol.run.cancel import Cancel
 from patrol.run.model_analyst import BUDGET, Compared, Equipment, ModelAnalyst
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.record_model import ModelState, RunRecord
@@ -32,7 +33,6 @@ from patrol.settings.model import ModelSection, Settings
 from patrol.settings.values import Privacy
 from patrol.tools.finding_desk import FindingDesk
 
-BREAKER = "breaker"
 LAST_CALLED = "last_called"
 NOT_DUE = "not_due"
 _LEAST_INPUT = 2_000
@@ -46,13 +46,14 @@ Opener = Callable[[ModelSection, Callable[[], float]], Provider]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAccess:
-    """The model that the settings name. `on_text` is told what it says, as it comes."""
+    """The model that the settings name. `on_text` is told what it says, as it comes; `cancel` ends it early."""
 
     settings: Settings
     store: ModelWorkStore
     clock: Callable[[], datetime]
     opener: Opener
     on_text: Callable[[str], None] = lambda _text: None
+    cancel: Cancel = field(default_factory=Cancel)
 
     def join(self, run: RunRecord, *, after_crash: bool) -> Analyst:
         """The analyst of this run: one that works, or one that says why there is none."""
@@ -116,6 +117,7 @@ class ModelAccess:
             compared=self._compared,
             closed=self._closed,
             on_text=self.on_text,
+            cancel=self.cancel,
         )
 
     def shrouded_provider(self, situation: Situation, remaining: Callable[[], float]) -> Provider:
@@ -129,8 +131,7 @@ class ModelAccess:
 
         Raises ModelError for a model that cannot be meant.
         """
-        model = self.settings.model
-        window = model.context_window or known_window(parse_endpoint(model.name, model.base_url))
+        window = window_of(self.settings.model)
         prompt = Prompt(
             system=DETECT[self.settings.patrol.autonomy].system,
             messages=(UserMessage(text=self.opening(situation, window).text()),),
@@ -187,11 +188,11 @@ class ModelAccess:
         return called + every if called.tzinfo is not None and called - self.clock() < timedelta(minutes=5) else None
 
     def _breaker(self) -> Breaker:
-        stored = self.store.remembered(BREAKER)
+        stored = self.store.remembered(STORED_AS)
         return Breaker.from_json(stored if isinstance(stored, str) else "").about(fingerprint_of(self.settings.model))
 
     def _remember_breaker(self, breaker: Breaker, now: datetime) -> None:
-        self.store.remember(BREAKER, breaker.to_json(), now)
+        self.store.remember(STORED_AS, breaker.to_json(), now)
 
     def _compared(self, situation: Situation) -> Compared:
         """The estate as it is held against the one that a model saw last."""

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from findings.investigation import Autonomy
 from findings.model import Severity
+from patrol.settings.interface import HeaderName, Listen, Network, Organisation, PublicUrl
 from patrol.settings.sources import AcceptedGap, LocalSource, SourceSettings
 from patrol.settings.values import (
     DAY,
@@ -134,7 +135,7 @@ class ModelSection(Section):
         ge=4_096,
         le=10_000_000,
         examples=[32768],
-        description="Tokens that the model can read at once. Unset: what is known of it.",
+        description="Tokens that the model reads at once. Unset: what is known of it; 16384 for one on this network.",
     )
     streaming: bool = Field(
         default=True,
@@ -263,18 +264,40 @@ class SamplingSection(Section):
 class ApiSection(Section):
     """The HTTP interface."""
 
-    listen: str = Field(
+    listen: Listen = Field(
         "127.0.0.1:7667",
-        description=f"Address and port. {DAEMON}",
+        examples=["0.0.0.0:7667"],
+        description="Address and port, or unix:PATH. Beyond this machine only with a token or a user. " + DAEMON,
     )
-    public_url: str = Field(
+    public_url: PublicUrl = Field(
         "",
         examples=["https://patrol.example.org"],
         description=f"Address under which users reach it. {DAEMON}",
     )
-    trusted_proxies: tuple[str, ...] = Field(
+    trusted_proxies: tuple[Network, ...] = Field(
         (),
+        examples=[["10.0.0.5", "192.168.7.0/24"]],
         description=f"Networks whose forwarding headers count. {DAEMON}",
+    )
+    proxy_user_header: HeaderName = Field(
+        "",
+        examples=["X-Forwarded-User"],
+        description="Header in which a trusted proxy names the user it has let in. Empty: none. " + DAEMON,
+    )
+    proxy_role_header: HeaderName = Field(
+        "",
+        examples=["X-Forwarded-Groups"],
+        description=f"Header in which it names that user's roles, with commas between them. {DAEMON}",
+    )
+    proxy_admin_role: str = Field(
+        "admin",
+        min_length=1,
+        description=f"The role that manages Patrol. {DAEMON}",
+    )
+    organisations: tuple[Organisation, ...] = Field(
+        (),
+        examples=[["lab"]],
+        description=f'Organisations besides "default". {DAEMON}',
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from patrol.agent.endpoint import parse_endpoint
 from patrol.agent.failure import Cause, ModelError
+from patrol.agent.price import LOCAL_WINDOW
 from patrol.agent.wire.opening import open_provider
 from patrol.settings.model import ModelSection
 from tests.agent.asking import FORMATS, ask, converse, prompt, section
@@ -99,8 +100,9 @@ def test_the_window_that_is_set_goes_before_what_is_known() -> None:
     assert open_provider(section).window == 16_384
 
 
-def test_a_local_model_s_window_is_not_guessed() -> None:
-    assert open_provider(ModelSection(name="ollama:gpt-5")).window is None
+def test_of_a_local_model_only_a_small_window_is_relied_on() -> None:
+    assert open_provider(ModelSection(name="ollama:gpt-5")).window == LOCAL_WINDOW
+    assert open_provider(ModelSection(name="ollama:gpt-5", context_window=131_072)).window == 131_072
 
 
 @pytest.mark.parametrize(("extra", "library"), [("anthropic", "anthropic"), ("google", "google.genai.types")])

@@ -12,7 +12,7 @@ from typing import Any
 from patrol.agent.endpoint import Endpoint, ProviderKind, not_configured, parse_endpoint
 from patrol.agent.failure import Failure, ModelError
 from patrol.agent.model import Provider
-from patrol.agent.price import known_window
+from patrol.agent.price import window_of
 from patrol.settings.model import ModelSection
 
 _MODULES = {
@@ -54,7 +54,7 @@ def open_provider(
         wire.Wire(
             model=build(endpoint, key, client),
             name=endpoint.name,
-            window=settings.context_window or known_window(endpoint),
+            window=window_of(settings),
             streaming=settings.streaming,
             watched=True,
             marks_errors=endpoint.kind is ProviderKind.ANTHROPIC,
