@@ -2,7 +2,7 @@
 
 from collections import Counter as Count
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 
@@ -23,6 +23,7 @@ from patrol.history.view import History, keeps_history
 from patrol.run.analyst import Analyst, Analysts, ModelWork, NoAnalyst, NoModel, Situation
 from patrol.run.averages import average_cpu
 from patrol.run.blindness import blindness_counters, observe_sources
+from patrol.run.cancel import Cancel, RunCancelledError
 from patrol.run.collect import BoundedSource, Collection, collect
 from patrol.run.current_limits import CurrentLimits
 from patrol.run.dialogue import Dialogue, dialogue
@@ -39,7 +40,7 @@ from patrol.run.observations import observation_of
 from patrol.run.outlook import outlook
 from patrol.run.record import Conclusions, Recorded, record
 from patrol.run.record_model import RunRecord, RunStatus, RunType
-from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError, TriggerReason
+from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError
 from patrol.run.retention import prune_evidence
 from patrol.run.scope import Scope, ScopedExamination, resolve_scope
 from patrol.run.sight import classify, readings
@@ -48,6 +49,7 @@ from patrol.run.sweep import sweep
 from patrol.run.triage import triage
 from patrol.settings.model import Settings
 from patrol.tools.registry import Toolbox
+from patrol.triggers.model import TriggerReason
 from signals.detect import detect
 from signals.garbage import paused_garbage_collection
 from signals.inventory import Inventory
@@ -60,7 +62,10 @@ __all__ = ["Patrol", "RunReport", "RunRequest", "ScopeError", "TriggerReason"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patrol:
-    """What runs need of the world. `progress` may be told from several threads."""
+    """What runs need of the world. `progress` may be told from several threads.
+
+    `cancel`: how a run is ended early. `beat`: told at each stage and each call, that the run goes on.
+    """
 
     database: Database
     settings: Settings
@@ -69,12 +74,15 @@ class Patrol:
     ids: Ids
     progress: Progress
     analysts: Analysts = NoModel()  # noqa: RUF009 - it has no state that could be shared
+    cancel: Cancel = field(default_factory=Cancel)
+    beat: Callable[[], None] = lambda: None
 
     def run(self, request: RunRequest) -> RunReport:
         """One pass, recorded whatever happens.
 
-        Raises AlertSettingsError before anything is begun, RunInProgressError while another run is under way,
-        ScopeError for a name that means nothing or too much, StorageError where nothing can be written.
+        Raises AlertSettingsError before anything is begun, RunInProgressError while another run is in its slot,
+        ScopeError for a name that means nothing or too much, RunCancelledError, StorageError where nothing can be
+        written.
         """
         limits = limits_in_force(self.settings, self.database, self.clock())
         runs = RunStore(self.database)
@@ -127,8 +135,8 @@ class Patrol:
         now = self.clock()
         return RunRecord(
             org_id=DEFAULT_ORG,
-            id=self.ids(),
-            type=RunType.SCOPED if request.scope or request.alert_id else RunType.FULL,
+            id=request.run_id or self.ids(),
+            type=RunType.FULL if request.is_full else RunType.SCOPED,
             trigger_reason=request.reason,
             started_at=now,
             lease_owner=lease_owner(),
@@ -138,15 +146,21 @@ class Patrol:
         )
 
     def _end_early(self, run: RunRecord, runs: RunStore, error: BaseException) -> None:
-        stopped = isinstance(error, (KeyboardInterrupt, SystemExit))
-        said = "stopped before it was done" if stopped else f"{type(error).__name__}: {error}"
-        status = RunStatus.CANCELLED if stopped else RunStatus.ERROR
+        status, said = _early_end(error)
         ended = replace(run, status=status, completed_at=max(self.clock(), run.started_at), error_summary=said)
         try:
             runs.end_early(ended)
         except (StorageError, RunEndedError) as unwritten:
             # What ended the run says more than that this could not be written either: the next run closes it.
             error.add_note(str(unwritten))
+
+
+def _early_end(error: BaseException) -> tuple[RunStatus, str]:
+    if isinstance(error, RunCancelledError):
+        return RunStatus.CANCELLED, str(error)
+    if isinstance(error, (KeyboardInterrupt, SystemExit)):
+        return RunStatus.CANCELLED, "stopped before it was done"
+    return RunStatus.ERROR, f"{type(error).__name__}: {error}"
 
 
 class _Pass:
@@ -176,7 +190,7 @@ class _Pass:
 
     def go(self, request: RunRequest) -> RunReport:
         """THE ORDER."""
-        collection, recognition = self._collect(counts_absence=not (request.scope or request.alert_id))
+        collection, recognition = self._collect(counts_absence=request.is_full)
         situation = self._understand(collection.estate, recognition, request)
         scope = situation.scope
 
@@ -194,7 +208,8 @@ class _Pass:
         resources = situation.resources
         # Nobody reads them any more, and they are most of what a run holds.
         del collection, situation
-        self._tell("record", f"{len(conclusions.observations)} observations")
+        # From here on it is done: who asks it to end now gets all of it.
+        self._patrol.progress("record", f"{len(conclusions.observations)} observations")
         recorded = record(
             self._run,
             conclusions,
@@ -212,7 +227,7 @@ class _Pass:
 
     def _understand(self, estate: Estate, recognition: Recognition, request: RunRequest) -> Situation:
         """What there is, held against its limits, its past and what is known of it already."""
-        scope = resolve_scope(request.scope, estate, alert_id=request.alert_id, alert_type=request.alert_type)
+        scope = resolve_scope(request, estate)
         inventory = Inventory([inventory_of(estate)])
         thresholds = self._limits.thresholds.for_inventory(inventory)
         # A document is judged by its own time: what was fresh when it was collected is no fault of today.
@@ -250,10 +265,9 @@ class _Pass:
         """Faults of Patrol's own sight: sources that it lost, a model that does not work."""
         if not situation.scope.is_full:
             return []
-        now, part = self._run.started_at, self._analyst.part
-        blind = observe_sources(situation.estate, detection.examined, self._previous, now)
-        model = observe_model(self._model_sight(), part.said, detection.examined, self._previous, now, model=part.model)
-        return [*blind, *model]
+        now, part, examined = self._run.started_at, self._analyst.part, detection.examined
+        model = observe_model(self._model_sight(), part.said, examined, self._previous, now, model=part.model)
+        return [*observe_sources(situation.estate, examined, self._previous, now), *model]
 
     def _model_sight(self) -> ModelSight:
         return sight_of(self._analyst.part.state, configured=bool(self._patrol.settings.model.name))
@@ -277,6 +291,7 @@ class _Pass:
             examined=ScopedExamination(detection.examined, scope),
             limit_now=CurrentLimits(situation.thresholds, situation.inventory, estate),
             gaps=[gap for gap in estate.gaps if gap.resource_id is None or gap.resource_id in scope],
+            timed_out=collection.was_cut_off,
             problems=detection.problems,
             checks_off=detection.checks_off,
             readings=readings(estate),
@@ -311,7 +326,9 @@ class _Pass:
             self._patrol.sources,
             now=now,
             previous=self._previous,
-            progress=lambda text: self._tell("collect", text),
+            progress=lambda text: self._patrol.progress("collect", text),
+            deadline_seconds=self._patrol.settings.patrol.run_deadline.total_seconds(),
+            cancel=self._patrol.cancel,
         )
         estate = collection.estate
         with self._patrol.database.read() as connection:
@@ -337,6 +354,7 @@ class _Pass:
 
     def _store_call(self, call: ToolCall, seconds: float = 0.0) -> ToolCall:
         """The call as it is recorded: what the detectors judge is what a replay will read."""
+        self._patrol.beat()
         self._calls += 1
         output = output_page(call.output)
         recorded = self._runs.add_tool_call(
@@ -376,4 +394,7 @@ class _Pass:
         )
 
     def _tell(self, stage: str, detail: str) -> None:
+        """A stage begins, unless somebody asked the run to end."""
+        self._patrol.cancel.check()
+        self._patrol.beat()
         self._patrol.progress(stage, detail)

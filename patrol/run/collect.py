@@ -1,5 +1,6 @@
 """Stage 2: all sources at once, each bounded. A source that fails is a gap; the others go on."""
 
+import math
 import queue
 import threading
 import time
@@ -11,6 +12,7 @@ from findings.model import Gap, GapReason, Sight, Topic
 from patrol.estate.collect import merge_estates
 from patrol.estate.model import Estate, SourceState
 from patrol.estate.sources.model import Collected, CollectRequest, Counter, Source
+from patrol.run.cancel import Cancel
 
 GRACE_SECONDS = 2.0
 """How much longer than its own bound a source is waited for before it is left behind."""
@@ -26,10 +28,11 @@ class BoundedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """The estate of one run, and the counters for the next one."""
+    """The estate of one run, and the counters for the next one. `was_cut_off`: the run's own time was over first."""
 
     estate: Estate
     counters: Mapping[tuple[str, str], Counter]
+    was_cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,16 @@ def collect(
     now: datetime,
     previous: Mapping[tuple[str, str], Counter],
     progress: Callable[[str], None],
+    deadline_seconds: float = math.inf,
+    cancel: Cancel | None = None,
 ) -> Collection:
     """Reads all sources side by side. Each ends in its part of the estate, or in a gap about the whole source.
 
-    `progress` is told from the sources' own threads.
+    `progress` is told from the sources' own threads. `deadline_seconds`: nothing is waited for longer, whatever the
+    bounds of the sources. Raises RunCancelledError.
     """
-    reports: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
+    cancel = cancel or Cancel()
+    reports: queue.SimpleQueue[_Ended | None] = queue.SimpleQueue()
     started = time.monotonic()
     for each in sources:
         request = CollectRequest(now=now, deadline_seconds=each.timeout_seconds, previous=previous, progress=progress)
@@ -57,31 +64,42 @@ def collect(
         threading.Thread(
             target=_collect_one, args=(each.source, request, reports), name=f"source-{each.source.name}", daemon=True
         ).start()
-    ended = _wait(sources, reports, started)
-    parts = [ended.get(each.source.name) or _left_behind(each) for each in sources]
+    with cancel.telling(lambda: reports.put(None)):
+        ended = _wait(sources, reports, started, deadline_seconds, cancel)
+    parts = [ended.get(each.source.name) or _left_behind(each, deadline_seconds) for each in sources]
     counters: dict[tuple[str, str], Counter] = {}
     for part in parts:
         counters.update(part.counters)
     alone = parts[0].estate if len(parts) == 1 and parts[0].is_merged else None
     estate = alone if alone is not None else merge_estates([part.estate for part in parts])
-    return Collection(estate=estate, counters=counters)
+    late = [each for each in sources if each.source.name not in ended]
+    was_cut_off = any(deadline_seconds < each.timeout_seconds for each in late)
+    return Collection(estate=estate, counters=counters, was_cut_off=was_cut_off)
 
 
 def _wait(
-    sources: Sequence[BoundedSource], reports: "queue.SimpleQueue[_Ended]", started: float
+    sources: Sequence[BoundedSource],
+    reports: "queue.SimpleQueue[_Ended | None]",
+    started: float,
+    deadline_seconds: float,
+    cancel: Cancel,
 ) -> dict[str, Collected]:
     ended: dict[str, Collected] = {}
-    until = started + max((each.timeout_seconds for each in sources), default=0) + GRACE_SECONDS
+    longest = max((each.timeout_seconds for each in sources), default=0) + GRACE_SECONDS
+    until = started + min(longest, deadline_seconds)
     while len(ended) < len(sources):
         try:
             report = reports.get(timeout=max(until - time.monotonic(), 0))
         except queue.Empty:
             break
+        if report is None:
+            cancel.check()
+            continue
         ended[report.name] = report.collected
     return ended
 
 
-def _collect_one(source: Source, request: CollectRequest, reports: "queue.SimpleQueue[_Ended]") -> None:
+def _collect_one(source: Source, request: CollectRequest, reports: "queue.SimpleQueue[_Ended | None]") -> None:
     started = time.monotonic()
     try:
         collected = source.collect(request)
@@ -92,7 +110,10 @@ def _collect_one(source: Source, request: CollectRequest, reports: "queue.Simple
     reports.put(_Ended(source.name, collected))
 
 
-def _left_behind(each: BoundedSource) -> Collected:
+def _left_behind(each: BoundedSource, deadline_seconds: float) -> Collected:
+    if deadline_seconds < each.timeout_seconds:
+        detail = f"did not answer before the run's own time of {deadline_seconds:g} s was over"
+        return _failed(each.source, GapReason.TIMED_OUT, detail, "raise [patrol] run_deadline, or find what hangs")
     detail = f"did not answer within {each.timeout_seconds:g} s"
     return _failed(each.source, GapReason.TIMED_OUT, detail, "raise the source's timeout, or find what hangs")
 

@@ -19,6 +19,7 @@ from patrol.agent.model import Provider
 from patrol.agent.prompts import ASSESS, DETECT, EVALUATE
 from patrol.database import StorageError
 from patrol.run.analyst import ModelPart, ModelWork, Situation
+from patrol.run.cancel import Cancel, RunCancelledError
 from patrol.run.causes import SignalGroup
 from patrol.run.model_questions import assessment_question, evaluation_question, shown_signals
 from patrol.run.model_tools import CallBook, RunTools
@@ -54,7 +55,7 @@ class Opening(Protocol):
 
 def turns_for(flags: int, request: RunRequest) -> int:
     """Turns of the first pass: few for a look at one thing, else more with more to look at."""
-    return QUICK_TURNS if request.scope or request.alert_id else min(40, max(8, 5 + 3 * flags))
+    return QUICK_TURNS if not request.is_full else min(40, max(8, 5 + 3 * flags))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,7 @@ class Equipment:
     compared: Callable[[Situation], Compared]
     closed: Callable[["ModelAnalyst"], None]
     on_text: Callable[[str], None]
+    cancel: Cancel
 
 
 class ModelAnalyst:
@@ -221,16 +223,33 @@ class ModelAnalyst:
         return Pass(self._provider, tools, words, Bounds(turns=turns, deadline=deadline), on_text=self._with.on_text)
 
     def _work(self, work: Coroutine[None, None, PassResult]) -> None:
-        """Carries a pass out, and notes how it went. What goes wrong in it ends the model's part, never the run."""
+        """Carries a pass out, and notes how it went. What goes wrong in it ends the model's part, never the run.
+
+        Raises RunCancelledError.
+        """
         try:
-            result = self._runner.run(work)
+            result = self._runner.run(self._unless_cancelled(work))
         except StorageError:
             raise  # what cannot be written down must not go on
+        except asyncio.CancelledError as error:
+            if self._with.cancel.reason:
+                raise RunCancelledError(self._with.cancel.reason) from error
+            raise
         except ModelError as error:
             result = PassResult(ended=Ended.FAILED, failure=error.failure)
         except Exception as error:  # noqa: BLE001 - whatever it is: the detectors still have to judge; it is recorded
             result = PassResult(ended=Ended.FAILED, failure=_internal(error))
         self._note(result)
+
+    async def _unless_cancelled(self, work: Coroutine[None, None, PassResult]) -> PassResult:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def stop() -> None:
+            if task is not None:
+                loop.call_soon_threadsafe(task.cancel)
+
+        with self._with.cancel.telling(stop):
+            return await work
 
     def _note(self, result: PassResult) -> None:
         part, meter = self._part, self._with.meter

@@ -56,6 +56,7 @@ class Conclusions:
     counters: Mapping[tuple[str, str], Counter]
     resources_checked: int
     samples: Sequence[Sample] = ()
+    timed_out: bool = False
     part: ModelPart = field(default_factory=ModelPart)
     dialogue: Dialogue = field(default_factory=Dialogue)
     model_looked: Container[ResourceId] = frozenset()
@@ -163,7 +164,7 @@ def _recorded(
     part, said = conclusions.part, conclusions.dialogue
     # What a model says that had not read all of it leaves as much open as a finding that nobody could look at.
     unsure = said.uncertain + (not part.saw_all)
-    status = run_status(errors=0, active=active, complete=complete, uncertain=unsure)
+    status = run_status(errors=0, active=active, complete=complete, uncertain=unsure, timed_out=conclusions.timed_out)
     text = status_text(
         status=status,
         resources=conclusions.resources_checked,

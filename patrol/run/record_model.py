@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from findings.model import Gap, ResourceId
 from findings.storm import Storm
+from patrol.triggers.model import Slot, slot_of
 
 
 class RunStatus(StrEnum):
@@ -92,6 +93,11 @@ class RunRecord:
     cost_usd: float = 0.0
     cost_assumed: bool = False
     triage_flags: int | None = None
+
+    @property
+    def slot(self) -> Slot:
+        """Where it takes place: of each slot there is one."""
+        return slot_of(self.trigger_reason, is_full=self.type is RunType.FULL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,30 +2,34 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Protocol
 
 from findings.model import Finding, Gap, Look
 from patrol.run.record_model import RunRecord
+from patrol.triggers.model import TriggerReason
 from signals.model import Problem, Signal
-
-
-class TriggerReason(StrEnum):
-    """Why a run should happen."""
-
-    MANUAL = "manual"
-    SCHEDULED = "scheduled"
-    STARTUP = "startup"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """One wanted pass. `scope`: names, ids or aliases of resources; empty means the whole estate."""
+    """One wanted pass. `scope`: names, ids or aliases of resources; `resource_types`: all of these types.
+
+    Nothing named, and no alert, means the whole estate. `run_id`: the one that was promised to whoever asked; "": a
+    new one. `finding_id`: the finding that it looks into.
+    """
 
     reason: TriggerReason = TriggerReason.MANUAL
     scope: tuple[str, ...] = ()
     alert_id: str = ""
     alert_type: str = ""
+    resource_types: tuple[str, ...] = ()
+    finding_id: str = ""
+    run_id: str = ""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is about the whole estate."""
+        return not (self.scope or self.resource_types or self.alert_id)
 
 
 class Progress(Protocol):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from findings.model import Look, ResourceId
 from patrol.estate.model import Estate
 from patrol.estate.names import AliasIndex
-from patrol.run.request import ScopeError
+from patrol.run.request import RunRequest, ScopeError
 from signals.model import Examined
 
 
@@ -29,19 +29,21 @@ class Scope:
         return self._wanted is None or resource_id in self._wanted
 
 
-def resolve_scope(names: Sequence[str], estate: Estate, *, alert_id: str = "", alert_type: str = "") -> Scope:
-    """The scope that these names mean; without names, the resource of the alert.
+def resolve_scope(request: RunRequest, estate: Estate) -> Scope:
+    """The scope that a request means; where it names nothing, the resource of its alert.
 
-    Raises ScopeError for a name that means no resource, or several, and for an unknown alert.
+    Raises ScopeError for a name that means no resource, or several, for a type of which there is none, and for an
+    unknown alert.
     """
-    if alert_id:
-        names = names or (_resource_of_alert(alert_id, alert_type, estate),)
-    if not names:
+    if request.is_full:
         return Scope(None)
+    names: Sequence[str] = request.scope
+    if request.alert_id and not names and not request.resource_types:
+        names = (_resource_of_alert(request.alert_id, request.alert_type, estate),)
     resolution = AliasIndex(estate.resources).resolve(names)
     if not resolution.is_whole:
         raise ScopeError(resolution.unmatched, resolution.ambiguous)
-    wanted = set(resolution.effective)
+    wanted = {*resolution.effective, *_of_types(request.resource_types, estate)}
     children: dict[ResourceId, list[ResourceId]] = {}
     for resource in estate.resources:
         children.setdefault(resource.parent, []).append(resource.id)
@@ -52,6 +54,13 @@ def resolve_scope(names: Sequence[str], estate: Estate, *, alert_id: str = "", a
                 wanted.add(child)
                 waiting.append(child)
     return Scope(frozenset(wanted))
+
+
+def _of_types(types: Sequence[str], estate: Estate) -> set[ResourceId]:
+    missing = sorted(set(types) - {str(resource.type) for resource in estate.resources})
+    if missing:
+        raise ScopeError([f"any resource of type {each}" for each in missing], {})
+    return {resource.id for resource in estate.resources if str(resource.type) in types}
 
 
 def _resource_of_alert(alert_id: str, alert_type: str, estate: Estate) -> ResourceId:

@@ -8,8 +8,15 @@ from patrol.run.record_model import RunStatus
 from signals.model import Problem
 
 
-def run_status(*, errors: int, active: Sequence[Finding], complete: bool, uncertain: int) -> RunStatus:
-    """The first that applies of the statuses that a run which came to its end can have."""
+def run_status(
+    *, errors: int, active: Sequence[Finding], complete: bool, uncertain: int, timed_out: bool = False
+) -> RunStatus:
+    """The first that applies of the statuses that a run which came to its end can have.
+
+    `timed_out`: its time was over before it had read everything. What it had read is judged all the same.
+    """
+    if timed_out:
+        return RunStatus.TIMED_OUT
     if errors:
         return RunStatus.ERROR
     if any(finding.severity is Severity.CRITICAL for finding in active):

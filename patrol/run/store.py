@@ -38,7 +38,7 @@ class RunNotFoundError(LookupError):
 
 
 class RunInProgressError(Exception):
-    """Another run holds the lease. `run`: which, whose, and until when."""
+    """Another run is in the slot. `run`: which, whose, and until when."""
 
     def __init__(self, run: RunRecord) -> None:
         super().__init__(f"the run {run.id} of {run.lease_owner} is under way (lease until {run.lease_expires_at})")
@@ -59,13 +59,13 @@ class RunStore:
     def begin(self, run: RunRecord) -> None:
         """Records that a run starts, and takes its lease.
 
-        Raises RunInProgressError while another run has a lease that is not over at `run.started_at`.
+        Raises RunInProgressError while another run of its slot has a lease that is not over at `run.started_at`.
         """
         self._check_org(run)
 
         def work(connection: Connection) -> None:
             for other in self._running(connection):
-                if not _lease_is_over(other, run.started_at):
+                if other.slot is run.slot and not _lease_is_over(other, run.started_at):
                     raise RunInProgressError(other)
             connection.execute(RUNS.insert(), run_row(run))
 

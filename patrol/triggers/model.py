@@ -23,6 +23,7 @@ class TriggerReason(StrEnum):
     ANOMALY = "anomaly"  # a measurement left its usual range
     USER_ACTION = "user_action"  # an operator said or did something about a resource
     VERIFICATION = "verification"  # whether a change did what it should
+    ESCALATION = "escalation"  # a run filed a finding that deserves a closer look
 
 
 ALERT_REASONS = frozenset({TriggerReason.ALERT_FIRED, TriggerReason.ALERT_CLEARED, TriggerReason.ALERT_FLAPPING})
@@ -36,6 +37,7 @@ _PRIORITIES = {
     TriggerReason.ALERT_FLAPPING: 60,
     TriggerReason.ANOMALY: 60,
     TriggerReason.VERIFICATION: 50,
+    TriggerReason.ESCALATION: 50,
     TriggerReason.ALERT_CLEARED: 40,
     TriggerReason.USER_ACTION: 30,
     TriggerReason.SCHEDULED: 20,
@@ -43,6 +45,18 @@ _PRIORITIES = {
     TriggerReason.CONFIG_CHANGED: 20,
 }
 _ANOMALY_PRIORITIES = {Severity.CRITICAL: 85, Severity.WARNING: 70}
+
+
+class Slot(StrEnum):
+    """Where a run takes place. Of each there is one; a run in one of them does not wait for the other."""
+
+    FULL = "full"  # everything that Patrol does by itself, and every run over the whole estate
+    SCOPED = "scoped"  # what somebody asked of a part of it, and waits for
+
+
+def slot_of(reason: str, *, is_full: bool) -> Slot:
+    """The slot of a run with this reason."""
+    return Slot.SCOPED if reason == TriggerReason.MANUAL and not is_full else Slot.FULL
 
 
 class Depth(StrEnum):
@@ -179,6 +193,11 @@ class Trigger:
     def is_manual(self) -> bool:
         """Whether somebody waits for it: it is never put off, given up for another, or mixed with what is not."""
         return self.reason is TriggerReason.MANUAL
+
+    @property
+    def slot(self) -> Slot:
+        """Where its run takes place."""
+        return slot_of(self.reason, is_full=self.scope.is_full)
 
     @property
     def is_event(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from patrol.triggers.model import TriggerScope
+from patrol.triggers.model import Slot, TriggerScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,7 @@ class PastRun:
     scope: TriggerScope
     started_at: datetime
     ended_at: datetime | None = None
+    slot: Slot = Slot.FULL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,12 @@ class Past:
     @property
     def is_running(self) -> bool:
         """Whether a run is under way."""
-        return any(run.ended_at is None for run in self.runs)
+        return bool(self.taken)
+
+    @property
+    def taken(self) -> frozenset[Slot]:
+        """The slots in which a run is under way."""
+        return frozenset(run.slot for run in self.runs if run.ended_at is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

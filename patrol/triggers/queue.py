@@ -22,18 +22,23 @@ class Rejection(StrEnum):
     ALERTS_OFF = "alerts_off"  # [triggers] alerts = false
     ANOMALIES_OFF = "anomalies_off"  # [triggers] anomalies = false
     BELOW_MIN_SEVERITY = "below_min_severity"  # [triggers] min_severity
+    TYPE_LEFT_OUT = "type_left_out"  # [triggers] alert_types
     QUEUE_FULL = "queue_full"  # as many wait as may, all as urgent or more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gates:
-    """What may start a run now. `events_off`: a sentence why events may not; "" where they may."""
+    """What may start a run now. `events_off`: a sentence why events may not; "" where they may.
+
+    `alert_types`: of alerts that may; empty for all, letters of any case.
+    """
 
     is_paused: bool = False
     events_off: str = ""
     alerts: bool = True
     anomalies: bool = True
     min_severity: Severity = Severity.WARNING
+    alert_types: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +145,14 @@ def _refused(occasion: Occasion, gates: Gates) -> Rejection | None:
         Rejection.ALERTS_OFF: occasion.reason in ALERT_REASONS and not gates.alerts,
         Rejection.ANOMALIES_OFF: occasion.reason is TriggerReason.ANOMALY and not gates.anomalies,
         Rejection.BELOW_MIN_SEVERITY: (occasion.severity or Severity.CRITICAL).rank < gates.min_severity.rank,
+        Rejection.TYPE_LEFT_OUT: occasion.reason in ALERT_REASONS and _is_left_out(occasion.alert_type, gates),
     }
     return next((reason for reason, is_closed in closed.items() if is_closed), None)
+
+
+def _is_left_out(alert_type: str, gates: Gates) -> bool:
+    allowed = {each.casefold() for each in gates.alert_types}
+    return bool(allowed) and alert_type.casefold() not in allowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,15 +166,14 @@ class Next:
 def next_due(pending: Sequence[Pending], past: Past, now: datetime, gates: Gates, limits: Limits = LIMITS) -> Next:
     """The most urgent trigger whose time has come; of equally urgent ones the one that waits longest.
 
-    While a run is under way there is none: two would read and change the same findings.
+    A slot in which a run is under way takes no second one.
     """
-    if past.is_running:
-        return Next()
+    taken = past.taken
     due: list[Pending] = []
     later: list[datetime] = []
     for one in pending:
-        if gates.is_paused and not one.trigger.is_manual:
-            continue  # it waits until the pause is over
+        if one.trigger.slot in taken or (gates.is_paused and not one.trigger.is_manual):
+            continue  # it waits until that run, or the pause, is over
         at = due_at(one, past, now, limits)
         if at <= now:
             due.append(one)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 from sqlalchemy import Connection
 
-from patrol.triggers.model import EVENT_REASONS, Trigger, TriggerScope
+from patrol.triggers.model import EVENT_REASONS, Slot, Trigger, TriggerScope
 from patrol.triggers.pacing import LIMITS, Limits, Past, PastRun
 from patrol.triggers.queue import (
     Decision,
@@ -197,7 +197,8 @@ def _past_of(works: Sequence[Work]) -> Past:
         trigger = decode(work.payload)
         if work.started_at is not None:
             scope = trigger.scope if trigger is not None else TriggerScope()
-            runs.append(PastRun(scope=scope, started_at=work.started_at, ended_at=work.ended_at))
+            slot = trigger.slot if trigger is not None else Slot.FULL
+            runs.append(PastRun(scope=scope, started_at=work.started_at, ended_at=work.ended_at, slot=slot))
         if trigger is not None:
             events.extend(each.at for each in trigger.occasions if each.reason in EVENT_REASONS)
     return Past(runs=runs, events=events)

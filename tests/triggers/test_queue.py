@@ -266,8 +266,10 @@ def test_waiting_makes_urgent_so_that_a_round_is_not_starved():
     assert next_due(waiting, Past(), NOW, OPEN).due == waiting[0]
 
 
-def test_two_runs_are_never_under_way_at_once():
-    assert next_due([pending(manual())], Past(runs=[past_run(ended_ago=None)]), NOW, OPEN) == Next()
+def test_two_runs_are_never_under_way_at_once_in_one_slot():
+    under_way = Past(runs=[past_run(ended_ago=None)])
+    assert next_due([pending(manual()), pending(alert(VM), "w2")], under_way, NOW, OPEN) == Next()
+    assert next_due([pending(manual(VM))], under_way, NOW, OPEN).due is not None
 
 
 def test_a_resource_rests_two_minutes_from_the_end_of_its_run():
