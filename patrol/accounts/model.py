@@ -12,7 +12,6 @@ REALM = DEFAULT_ORG
 
 NAME_CHARACTERS = 64
 _NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}\Z")
-_ORGANISATION = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 
 
 class Scope(StrEnum):
@@ -118,10 +117,3 @@ def parse_name(text: str) -> str:
             f"a name has 1 to {NAME_CHARACTERS} letters (a-z), digits or ._@+-, and begins with one of the former"
         )
     return name
-
-
-def parse_organisation(text: str) -> str:
-    """The id of an organisation. Raises ValueError."""
-    if not _ORGANISATION.match(text):
-        raise ValueError(f"an organisation has 1 to {NAME_CHARACTERS} small letters, digits or ._-, no sign first")
-    return text

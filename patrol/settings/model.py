@@ -11,9 +11,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from findings.investigation import Autonomy
 from findings.model import Severity
-from patrol.settings.interface import HeaderName, Listen, Network, Organisation, PublicUrl
+from patrol.settings.interface import ApiSection
 from patrol.settings.sources import AcceptedGap, LocalSource, SourceSettings
 from patrol.settings.values import (
+    DAEMON,
     DAY,
     HOUR,
     MINUTE,
@@ -27,8 +28,6 @@ from patrol.settings.values import (
     TimeZone,
     zero_or_an_hour,
 )
-
-DAEMON = "Used by the daemon."
 
 
 class PatrolSection(Section):
@@ -261,46 +260,6 @@ class SamplingSection(Section):
     )
 
 
-class ApiSection(Section):
-    """The HTTP interface."""
-
-    listen: Listen = Field(
-        "127.0.0.1:7667",
-        examples=["0.0.0.0:7667"],
-        description="Address and port, or unix:PATH. Beyond this machine only with a token or a user. " + DAEMON,
-    )
-    public_url: PublicUrl = Field(
-        "",
-        examples=["https://patrol.example.org"],
-        description=f"Address under which users reach it. {DAEMON}",
-    )
-    trusted_proxies: tuple[Network, ...] = Field(
-        (),
-        examples=[["10.0.0.5", "192.168.7.0/24"]],
-        description=f"Networks whose forwarding headers count. {DAEMON}",
-    )
-    proxy_user_header: HeaderName = Field(
-        "",
-        examples=["X-Forwarded-User"],
-        description="Header in which a trusted proxy names the user it has let in. Empty: none. " + DAEMON,
-    )
-    proxy_role_header: HeaderName = Field(
-        "",
-        examples=["X-Forwarded-Groups"],
-        description=f"Header in which it names that user's roles, with commas between them. {DAEMON}",
-    )
-    proxy_admin_role: str = Field(
-        "admin",
-        min_length=1,
-        description=f"The role that manages Patrol. {DAEMON}",
-    )
-    organisations: tuple[Organisation, ...] = Field(
-        (),
-        examples=[["lab"]],
-        description=f'Organisations besides "default". {DAEMON}',
-    )
-
-
 class TriggersSection(Section):
     """What starts a run besides the schedule."""
 
@@ -315,6 +274,11 @@ class TriggersSection(Section):
     min_severity: Severity = Field(
         Severity.WARNING,
         description=f"Least severity of an alert that starts one. {DAEMON}",
+    )
+    alert_types: tuple[str, ...] = Field(
+        (),
+        examples=[["HostOutOfDiskSpace", "cpu"]],
+        description=f"Types of alerts that start one. Empty: all. {DAEMON}",
     )
 
 

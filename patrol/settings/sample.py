@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from patrol.settings.durations import say
-from patrol.settings.model import DAEMON
 from patrol.settings.schema import lists, sections
+from patrol.settings.values import DAEMON
 
 _WIDTH = 100
 

@@ -50,6 +50,9 @@ def zero_or_an_hour(duration: timedelta) -> timedelta:
     return duration
 
 
+DAEMON = "Used by the daemon."
+"""How a description ends whose key only the daemon reads."""
+
 ZERO = timedelta()
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
