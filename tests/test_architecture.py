@@ -13,12 +13,13 @@ from tests.architecture import Module, graph, imports_of, map_text, modules, rea
 
 LAYERS = (
     {"settings", "clock", "database"},
-    {"estate"},
+    {"estate", "overrides"},
     {"history", "triggers"},
-    {"work"},
+    {"work", "alerts"},
     {"tools", "agent"},
-    {"run", "investigate", "actions", "operators", "accounts"},
-    {"schedule", "api", "mcp"},
+    {"run", "investigate", "actions", "operators", "logs", "accounts"},
+    {"schedule"},
+    {"api", "mcp"},
     {"daemon"},
     {"cli", "__main__"},
 )

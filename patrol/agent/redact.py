@@ -40,6 +40,14 @@ _RULES: Sequence[tuple[re.Pattern[str], str]] = tuple(
 )
 
 
+_SECRET_NAME = re.compile(_NAMES, re.IGNORECASE)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a value under this name is a secret, whatever it looks like."""
+    return _SECRET_NAME.fullmatch(name) is not None
+
+
 def redact(text: str, secrets: Iterable[str] = (), *, max_bytes: int = MAX_DETAIL_BYTES) -> str:
     """The text without keys, tokens, credentials and account ids, at most `max_bytes` of UTF-8 long.
 

@@ -24,11 +24,11 @@ from patrol.cli.options import JsonOption
 from patrol.cli.output import write_json
 from patrol.cli.progress import told_progress
 from patrol.cli.run_document import investigations
-from patrol.cli.sources import configured_sources
 from patrol.database import StorageError, open_database, owner_refusal
 from patrol.database.place import file_of, parse_url, shown
 from patrol.run.collect import collect
 from patrol.run.model_work.totals import NOTHING_USED, Used, used
+from patrol.run.sources import configured_sources
 from patrol.settings.load import LoadedSettings
 from signals.alert_settings import AlertSettingsError, load_alert_settings
 

@@ -26,7 +26,6 @@ from patrol.cli.progress import told_progress
 from patrol.cli.records import opened
 from patrol.cli.report import print_report
 from patrol.cli.run_document import investigations, run_document
-from patrol.cli.sources import configured_sources, snapshot_sources
 from patrol.database import Database
 from patrol.run import Patrol, RunReport, RunRequest, ScopeError
 from patrol.run.analyst import Analysts, NoModel
@@ -34,6 +33,7 @@ from patrol.run.model_access import ModelAccess
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.record_model import RunStatus
 from patrol.run.request import Progress
+from patrol.run.sources import configured_sources, snapshot_sources
 from patrol.run.store import RunInProgressError
 from patrol.settings.load import LoadedSettings
 from patrol.settings.model import ModelSection, Settings

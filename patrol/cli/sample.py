@@ -10,8 +10,8 @@ from patrol.cli.exit_codes import CommandError
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
 from patrol.cli.records import opened
-from patrol.cli.sources import light_sources
 from patrol.run.sampler import Sampler
+from patrol.run.sources import light_sources
 
 
 def register(app: typer.Typer) -> None:
