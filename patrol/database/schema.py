@@ -31,6 +31,8 @@ TABLE_MODULES = (
     "patrol.work.tables",
     "patrol.schedule.tables",
     "patrol.accounts.tables",
+    "patrol.alerts.tables",
+    "patrol.overrides.tables",
 )
 """Every module with tables. Looked up when a schema is made: those of `patrol` import this package themselves."""
 

@@ -13,4 +13,5 @@ def gates_of(triggers: TriggersSection, pause: Pause | None, *, events_off: str 
         alerts=triggers.alerts,
         anomalies=triggers.anomalies,
         min_severity=triggers.min_severity,
+        alert_types=frozenset(triggers.alert_types),
     )

@@ -29,6 +29,7 @@ class OriginKind(StrEnum):
     """Where a value was set."""
 
     ENVIRONMENT = "environment"
+    STORED = "stored"  # by an operator, in the database
     FILE = "file"
     SECRET = "secret"  # noqa: S105 - the word for a value read from a file of its own
     DEFAULT = "default"

@@ -44,6 +44,7 @@ class WorkReason(StrEnum):
     ALERTS_OFF = "alerts_off"
     ANOMALIES_OFF = "anomalies_off"
     BELOW_MIN_SEVERITY = "below_min_severity"
+    TYPE_LEFT_OUT = "type_left_out"
     QUEUE_FULL = "queue_full"
 
 
