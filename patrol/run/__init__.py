@@ -37,12 +37,14 @@ from patrol.run.memory import RunMemory
 from patrol.run.model_sight import ModelSight, model_counters, observe_model, sight_of
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.observations import observation_of
+from patrol.run.observer import NoObserver, Observer, StageTimes
 from patrol.run.outlook import outlook
-from patrol.run.record import Conclusions, Recorded, record
+from patrol.run.record import Conclusions, record
 from patrol.run.record_model import RunRecord, RunStatus, RunType
+from patrol.run.reporting import report_of
 from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError
 from patrol.run.retention import prune_evidence
-from patrol.run.scope import Scope, ScopedExamination, resolve_scope
+from patrol.run.scope import ScopedExamination, resolve_scope
 from patrol.run.sight import classify, readings
 from patrol.run.store import RunEndedError, RunStore
 from patrol.run.sweep import sweep
@@ -64,7 +66,8 @@ __all__ = ["Patrol", "RunReport", "RunRequest", "ScopeError", "TriggerReason"]
 class Patrol:
     """What runs need of the world. `progress` may be told from several threads.
 
-    `cancel`: how a run is ended early. `beat`: told at each stage and each call, that the run goes on.
+    `cancel`: how a run is ended early. `beat`: told at each stage and each call, that the run goes on. `observer`: is
+    told how runs go.
     """
 
     database: Database
@@ -76,6 +79,7 @@ class Patrol:
     analysts: Analysts = NoModel()  # noqa: RUF009 - it has no state that could be shared
     cancel: Cancel = field(default_factory=Cancel)
     beat: Callable[[], None] = lambda: None
+    observer: Observer = NoObserver()  # noqa: RUF009 - likewise
 
     def run(self, request: RunRequest) -> RunReport:
         """One pass, recorded whatever happens.
@@ -86,7 +90,8 @@ class Patrol:
         """
         limits = limits_in_force(self.settings, self.database, self.clock())
         runs = RunStore(self.database)
-        runs.close_crashed(self.clock(), owner_is_gone)
+        for crashed in runs.close_crashed(self.clock(), owner_is_gone):
+            self.observer.run_ended(crashed, None)
         after_crash = runs.follows_crash()
         run = self._begin(request, limits, runs)
         with kept_alive(runs, run.id, self.clock), paused_garbage_collection():
@@ -95,6 +100,7 @@ class Patrol:
             except BaseException as error:
                 self._end_early(run, runs, error)
                 raise
+        self.observer.run_ended(report.run, report)
         tidy_history(self.database, self.clock())
         self._prune()
         return report
@@ -129,6 +135,7 @@ class Patrol:
     def _begin(self, request: RunRequest, limits: LimitsInForce, runs: RunStore) -> RunRecord:
         run = self._new_run(request, limits)
         runs.begin(run)
+        self.observer.run_began(run)
         return run
 
     def _new_run(self, request: RunRequest, limits: LimitsInForce) -> RunRecord:
@@ -153,6 +160,8 @@ class Patrol:
         except (StorageError, RunEndedError) as unwritten:
             # What ended the run says more than that this could not be written either: the next run closes it.
             error.add_note(str(unwritten))
+        else:
+            self.observer.run_ended(ended, None)
 
 
 def _early_end(error: BaseException) -> tuple[RunStatus, str]:
@@ -179,6 +188,7 @@ class _Pass:
         self._patrol = patrol
         self._analyst = analyst
         self._run = run
+        self._stages = StageTimes(run, patrol.observer)
         self._after_crash = after_crash
         self._runs = runs
         self._calls = 0
@@ -205,20 +215,20 @@ class _Pass:
         conclusions = self._conclude(
             situation, collection, detection, [*map(observation_of, signals), *own], said, above
         )
-        resources = situation.resources
+        resources, reads = situation.resources, collection.reads
         # Nobody reads them any more, and they are most of what a run holds.
         del collection, situation
         # From here on it is done: who asks it to end now gets all of it.
+        self._stages.begin("record")
         self._patrol.progress("record", f"{len(conclusions.observations)} observations")
-        recorded = record(
-            self._run,
-            conclusions,
-            scope,
-            database=self._patrol.database,
-            runs=self._runs,
-            now=self._patrol.clock(),
+        database, now = self._patrol.database, self._patrol.clock()
+        recorded = record(self._run, conclusions, scope, database=database, runs=self._runs, now=now)
+        self._stages.end()
+        catches_up = CATCHES_UP if self._after_crash else ""
+        notes = [note for note in (self._limits.note, catches_up) if note]
+        return report_of(
+            recorded, conclusions, detection, signals, scope, resources=resources, reads=reads, notes=notes
         )
-        return self._report(recorded, conclusions, detection, scope, resources)
 
     def look(self, request: RunRequest) -> Situation:
         """The stages before the model, alone."""
@@ -371,30 +381,9 @@ class _Pass:
         )
         return recorded_call(recorded, output)
 
-    def _report(
-        self,
-        recorded: Recorded,
-        conclusions: Conclusions,
-        detection: Detection,
-        scope: Scope,
-        resources: Mapping[str, int],
-    ) -> RunReport:
-        catches_up = CATCHES_UP if self._after_crash else ""
-        return RunReport(
-            run=recorded.run,
-            findings=recorded.active,
-            signals=[signal for signal in detection.signals if signal.resource_id in scope],
-            gaps=conclusions.gaps,
-            problems=conclusions.problems,
-            checks_off=conclusions.checks_off,
-            looks=detection.examined.counts(scope),
-            resources=resources,
-            status_text=recorded.run.status_text,
-            notes=[note for note in (self._limits.note, catches_up) if note],
-        )
-
     def _tell(self, stage: str, detail: str) -> None:
         """A stage begins, unless somebody asked the run to end."""
         self._patrol.cancel.check()
         self._patrol.beat()
+        self._stages.begin(stage)
         self._patrol.progress(stage, detail)

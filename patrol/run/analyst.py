@@ -60,13 +60,13 @@ class Situation:
 class ModelWork:
     """What came of one pass: its calls as they were recorded, its reports, and its verdicts by finding id.
 
-    `refused`: how many reports and verdicts were not taken.
+    `refused`: why reports and verdicts were not taken, a word for each.
     """
 
     tool_calls: Sequence[ToolCall] = ()
     reports: Sequence[Report] = ()
     verdicts: Mapping[str, GivenVerdict] = field(default_factory=dict)
-    refused: int = 0
+    refused: Sequence[str] = ()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -27,11 +27,24 @@ class BoundedSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRead:
+    """How one configured source did: whether it answered, and how long that took or was waited for."""
+
+    name: str
+    is_up: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """The estate of one run, and the counters for the next one. `was_cut_off`: the run's own time was over first."""
+    """The estate of one run, how each source did, and the counters for the next one.
+
+    `was_cut_off`: the run's own time was over first.
+    """
 
     estate: Estate
     counters: Mapping[tuple[str, str], Counter]
+    reads: Sequence[SourceRead] = ()
     was_cut_off: bool = False
 
 
@@ -39,6 +52,13 @@ class Collection:
 class _Ended:
     name: str
     collected: Collected
+    seconds: float
+
+    @property
+    def read(self) -> SourceRead:
+        """How it did. A document may tell of sources of its own: those are not this one."""
+        states = [state for state in self.collected.estate.sources if state.name == self.name]
+        return SourceRead(name=self.name, is_up=all(state.connected for state in states), seconds=self.seconds)
 
 
 def collect(
@@ -66,7 +86,13 @@ def collect(
         ).start()
     with cancel.telling(lambda: reports.put(None)):
         ended = _wait(sources, reports, started, deadline_seconds, cancel)
-    parts = [ended.get(each.source.name) or _left_behind(each, deadline_seconds) for each in sources]
+    waited = time.monotonic() - started
+    done = [
+        ended.get(each.source.name) or _Ended(each.source.name, _left_behind(each, deadline_seconds), waited)
+        for each in sources
+    ]
+    # Before the parts are merged: that uses them up.
+    reads, parts = [each.read for each in done], [each.collected for each in done]
     counters: dict[tuple[str, str], Counter] = {}
     for part in parts:
         counters.update(part.counters)
@@ -74,7 +100,7 @@ def collect(
     estate = alone if alone is not None else merge_estates([part.estate for part in parts])
     late = [each for each in sources if each.source.name not in ended]
     was_cut_off = any(deadline_seconds < each.timeout_seconds for each in late)
-    return Collection(estate=estate, counters=counters, was_cut_off=was_cut_off)
+    return Collection(estate=estate, counters=counters, reads=reads, was_cut_off=was_cut_off)
 
 
 def _wait(
@@ -83,8 +109,8 @@ def _wait(
     started: float,
     deadline_seconds: float,
     cancel: Cancel,
-) -> dict[str, Collected]:
-    ended: dict[str, Collected] = {}
+) -> dict[str, _Ended]:
+    ended: dict[str, _Ended] = {}
     longest = max((each.timeout_seconds for each in sources), default=0) + GRACE_SECONDS
     until = started + min(longest, deadline_seconds)
     while len(ended) < len(sources):
@@ -95,7 +121,7 @@ def _wait(
         if report is None:
             cancel.check()
             continue
-        ended[report.name] = report.collected
+        ended[report.name] = report
     return ended
 
 
@@ -105,9 +131,10 @@ def _collect_one(source: Source, request: CollectRequest, reports: "queue.Simple
         collected = source.collect(request)
     except Exception as error:  # noqa: BLE001 - a bug in one source must cost that source only: it becomes its gap
         collected = _failed(source, GapReason.FAILED, f"{type(error).__name__}: {error}", "report this as a bug")
+    seconds = time.monotonic() - started
     for state in collected.estate.sources:
-        state.duration_seconds = round(time.monotonic() - started, 3)
-    reports.put(_Ended(source.name, collected))
+        state.duration_seconds = round(seconds, 3)
+    reports.put(_Ended(source.name, collected, seconds))
 
 
 def _left_behind(each: BoundedSource, deadline_seconds: float) -> Collected:

@@ -30,7 +30,8 @@ class Dialogue:
 
     `observations`: claims that enter the findings. `resolved_claims`: keys of claims that it showed to be gone.
     `untold`: keys of signals that it told nothing of by itself; `dissent`: what it says against a finding, by key.
-    `uncertain`: findings of which nobody could say whether they are still there.
+    `uncertain`: findings of which nobody could say whether they are still there. `refusals`: why reports and verdicts
+    were not taken, a word for each.
     """
 
     observations: Sequence[Observation] = ()
@@ -40,7 +41,7 @@ class Dialogue:
     reports: Sequence[ModelReport] = ()
     verdicts: Sequence[VerdictRecord] = ()
     uncertain: int = 0
-    rejected: int = 0
+    refusals: Sequence[str] = ()
 
 
 def dialogue(
@@ -71,7 +72,7 @@ def dialogue(
         [finding for finding in missing if finding.id not in verdicts],
         examined,
         untold=frozenset(map(key_of, news)),
-        refused=work.refused + evaluated.refused + assessed.refused,
+        refused=[*work.refused, *evaluated.refused, *assessed.refused],
         believed=analyst.part.saw_all,
     )
 
@@ -121,7 +122,7 @@ def _concluded(
     examined: Examination,
     *,
     untold: frozenset[str],
-    refused: int,
+    refused: Sequence[str],
     believed: bool,
 ) -> Dialogue:
     run, records, observations, resolved = situation.run, [], meeting.observations, set()
@@ -148,7 +149,7 @@ def _concluded(
         reports=[_report(run.id, seq, judged) for seq, judged in enumerate(meeting.judged, start=1)],
         verdicts=records,
         uncertain=uncertain,
-        rejected=refused + meeting.refused,
+        refusals=[*refused, *meeting.refused],
     )
 
 

@@ -279,7 +279,8 @@ class ModelAnalyst:
 
 
 def _work_of(desk: FindingDesk, calls: Sequence[ToolCall] = ()) -> ModelWork:
-    return ModelWork(tool_calls=calls, reports=desk.reports, verdicts=desk.verdicts, refused=len(desk.refused))
+    refused = [str(each.code) for each in desk.refused]
+    return ModelWork(tool_calls=calls, reports=desk.reports, verdicts=desk.verdicts, refused=refused)
 
 
 def _internal(error: Exception) -> Failure:

@@ -30,6 +30,7 @@ from patrol.run.analyst import ModelPart
 from patrol.run.dialogue import Dialogue
 from patrol.run.escalating import Escalating
 from patrol.run.memory import Readings, RunMemory
+from patrol.run.model_work.model import EscalationRecord, EscalationState
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.places import KnownPlaces
 from patrol.run.record_model import RunRecord
@@ -70,6 +71,8 @@ class Conclusions:
 class Recorded:
     """What was written. `active`: the active findings of the scope, worst first; `explained`: how many of them
     stand under another finding. Those are in no count: their cause is. `storms`: whole, the run keeps their beginning.
+    `outcome_of` and `escalated`, by finding key: what became of what was observed, and what was decided about looking
+    into it.
     """
 
     run: RunRecord
@@ -78,6 +81,8 @@ class Recorded:
     resolved: int
     explained: int = 0
     storms: Sequence[Storm] = ()
+    outcome_of: Mapping[str, Outcome] = field(default_factory=dict)
+    escalated: Mapping[str, EscalationState] = field(default_factory=dict)
 
 
 def record(
@@ -116,10 +121,12 @@ def record(
         HistoryStore(connection, run.org_id).write(conclusions.samples, run.started_at)
         after = {**known, **{change.after.key: change.after for change in step.changes}}
         work_store = ModelWorkStore(database, run.org_id)
-        _keep_model_work(connection, work_store, run, conclusions, after.values(), places, silences, now)
+        decided = _keep_model_work(connection, work_store, run, conclusions, after.values(), places, silences, now)
         recorded = _recorded(run, conclusions, scope, after, step, silences, places, now)
         runs.finish(connection, recorded.run)
-        return recorded
+        states = {each.finding_id: each.state for each in decided}
+        escalated = {key: states[finding.id] for key, finding in after.items() if finding.id in states}
+        return replace(recorded, escalated=escalated)
 
     return database.transact(work)
 
@@ -133,13 +140,16 @@ def _keep_model_work(
     places: KnownPlaces,
     silences: Sequence[Silence],
     now: datetime,
-) -> None:
+) -> Sequence[EscalationRecord]:
+    """Keeps it, and returns what was decided about looking into findings."""
     said = conclusions.dialogue
     store.keep_reports(connection, said.reports)
     store.keep_verdicts(connection, said.verdicts)
-    if conclusions.escalating is not None:
-        decided = conclusions.escalating.decide(after, said, places, silences, run_id=run.id, now=now)
-        store.keep_escalations(connection, decided)
+    if conclusions.escalating is None:
+        return []
+    decided = conclusions.escalating.decide(after, said, places, silences, run_id=run.id, now=now)
+    store.keep_escalations(connection, decided)
+    return decided
 
 
 def _recorded(
@@ -192,7 +202,15 @@ def _recorded(
         scope=scope.resource_ids,
         storms=tuple(each.shown() for each in stormy),
     )
-    return Recorded(run=ended, active=active, outcomes=outcomes, resolved=resolved, explained=explained, storms=stormy)
+    return Recorded(
+        run=ended,
+        active=active,
+        outcomes=outcomes,
+        resolved=resolved,
+        explained=explained,
+        storms=stormy,
+        outcome_of=step.outcomes,
+    )
 
 
 def _with_model_part(run: RunRecord, part: ModelPart, said: Dialogue) -> RunRecord:
@@ -208,7 +226,7 @@ def _with_model_part(run: RunRecord, part: ModelPart, said: Dialogue) -> RunReco
         cost_usd=part.cost_usd,
         cost_assumed=part.cost_assumed,
         uncertain=said.uncertain,
-        rejected_findings=said.rejected,
+        rejected_findings=len(said.refusals),
     )
 
 

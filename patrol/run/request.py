@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from findings.model import Finding, Gap, Look
+from patrol.run.collect import SourceRead
 from patrol.run.record_model import RunRecord
+from patrol.run.signal_outcomes import SignalOutcome
 from patrol.triggers.model import TriggerReason
-from signals.model import Problem, Signal
+from signals.model import Problem, Signal, SignalType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,8 @@ class RunReport:
     """What a run saw and decided, for the caller; what lasts of it is in the database.
 
     `findings`: the active findings in scope after the run, worst first. `looks`: how many conditions gave
-    each answer. `status_text` is written by Patrol itself, never by a model.
+    each answer. `status_text` is written by Patrol itself, never by a model. `outcomes`: how many signals of a type
+    became what; `refusals`: why a model's word was not taken, a word for each; `reads`: how each source did.
     """
 
     run: RunRecord
@@ -60,6 +63,9 @@ class RunReport:
     resources: Mapping[str, int]  # by type
     status_text: str
     notes: Sequence[str] = field(default_factory=tuple)  # what an operator should know of this run's settings
+    outcomes: Mapping[tuple[SignalType, SignalOutcome], int] = field(default_factory=dict)
+    refusals: Sequence[str] = ()
+    reads: Sequence[SourceRead] = ()
 
 
 class ScopeError(Exception):

@@ -51,9 +51,9 @@ class Meeting:
         return frozenset(each.key for each in self.judged if each.outcome is not ReportOutcome.REFUSED)
 
     @property
-    def refused(self) -> int:
-        """How many reports the detectors contradict."""
-        return sum(each.outcome is ReportOutcome.REFUSED for each in self.judged)
+    def refused(self) -> list[str]:
+        """Why reports are refused, a word for each: those that the detectors contradict."""
+        return [each.code for each in self.judged if each.outcome is ReportOutcome.REFUSED]
 
 
 def judge(
