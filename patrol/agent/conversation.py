@@ -35,14 +35,29 @@ class Conversation:
         return tokens_of(system, self.messages, tools)
 
     def compact(self) -> None:
-        """Replaces each result by one line that says what was asked: the model may ask again."""
-        requests = {
-            call.id: call for each in self.messages if isinstance(each, AssistantMessage) for call in each.calls
-        }
-        self.messages = [
-            _compacted(each, requests.get(each.call_id)) if isinstance(each, ToolResult) else each
-            for each in self.messages
-        ]
+        """Replaces each result that the model has read by one line that says what was asked: it may ask again."""
+        for position in range(self._unread_from()):
+            self._compact_at(position)
+
+    def compact_unread(self) -> bool:
+        """The same for the first result that it has not read. Whether there was one that is worth it."""
+        return any(self._compact_at(position) for position in range(self._unread_from(), len(self.messages)))
+
+    def _unread_from(self) -> int:
+        """Where the results begin that came after the last word of the model."""
+        spoken = [place for place, each in enumerate(self.messages) if isinstance(each, AssistantMessage)]
+        return spoken[-1] + 1 if spoken else len(self.messages)
+
+    def _compact_at(self, position: int) -> bool:
+        result = self.messages[position]
+        if not isinstance(result, ToolResult):
+            return False
+        shorter = _compacted(result, self._requests().get(result.call_id))
+        self.messages[position] = shorter
+        return shorter is not result
+
+    def _requests(self) -> dict[str, ToolRequest]:
+        return {call.id: call for each in self.messages if isinstance(each, AssistantMessage) for call in each.calls}
 
     def forget(self) -> bool:
         """Drops the older half after the opening. Whether there was something to drop.
@@ -62,13 +77,19 @@ class Conversation:
 
 def _compacted(result: ToolResult, request: ToolRequest | None) -> ToolResult:
     size = len(text_of(result))
-    if result.is_error or size < _COMPACTED:
+    if result.is_error or size < _COMPACTED or _is_compacted(result):
         return result
     arguments = request.arguments if request is not None and request.arguments is not None else {}
     named = [f"{name}={arguments[name]}" for name in _NAMED if isinstance(arguments.get(name), str) and arguments[name]]
     said = f"{result.name} {' '.join(named)}".strip()[:_COMPACTED]
     content = {
         "tool_call_id": result.call_id,
-        "compacted": f"{said}: its answer of {size} characters was removed to make room; call again to see it",
+        "compacted": f"{said}: its answer of {size} characters was removed to make room; call again to see it, "
+        "for less at once",
     }
-    return replace(result, content=content)
+    shorter = replace(result, content=content)
+    return shorter if len(text_of(shorter)) < size else result
+
+
+def _is_compacted(result: ToolResult) -> bool:
+    return isinstance(result.content, dict) and "compacted" in result.content

@@ -178,6 +178,8 @@ class Pass:
         if conversation.tokens(system, tools) <= room or len(conversation.messages) == 1:
             return tools
         conversation.compact()
+        while conversation.tokens(system, tools) > room and conversation.compact_unread():
+            pass  # what it has just asked for is kept as long as there is anything else to let go
         if conversation.tokens(system, tools) <= room:
             return tools
         while conversation.forget():

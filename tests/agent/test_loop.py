@@ -244,6 +244,14 @@ def test_old_results_make_room_before_the_window_is_full() -> None:
     assert any("compacted" in str(each.content) for each in results(provider.prompts[-1]))
 
 
+def test_what_was_just_asked_for_is_shown_as_far_as_it_fits() -> None:
+    tools = Tools(look=lambda arguments: {"rows": [f"{arguments['a']}" * 100] * 40})
+    asked = [("look", {"type": "disks", "a": number}) for number in (1, 2, 3, 4)]
+    _, provider, _ = run(wants(*asked), says("."), tools=tools, window=5_000, turns=9)
+    shown = ["compacted" not in str(each.content) for each in results(provider.prompts[-1])]
+    assert shown == [False, False, True, True]
+
+
 def test_what_is_stored_is_what_was_streamed() -> None:
     streamed: list[str] = []
     provider = ScriptedProvider(
