@@ -85,8 +85,9 @@ def _hash(values: Iterable[object]) -> str:
 
 
 _VOLATILE = frozenset(
-    {"at", "last_checked", "scan", "rebuild_speed", "rebuild_percent", "detail", "log", "last_duration"}
+    {"at", "last_checked", "scan", "rebuild_speed", "rebuild_percent", "detail", "log", "last_duration", "aliases"}
 )
+"""What changes by itself. Aliases are learned: Patrol knows more of them in the second run over the same estate."""
 _VOLATILE_ENDS = ("_at", "_time", "_sync", "_run", "_seconds")
 _COUNTED = (
     "error",

@@ -58,6 +58,7 @@ def test_what_changes_by_itself_plays_no_part():
     made.backup_tasks.append(BackupTaskRow(vmid=101, status="OK", start_time="2026-11-30T01:00:00Z"))
     made.resources[0].metrics = {Metric.MEMORY: Reading(value=34.9, at=AFTER_AN_HOUR)}
     made.resources[1].disk.smart_attributes = SmartAttributes(power_on_hours=1_001, error_log_count=5)
+    made.resources[1].aliases.append("disk:wwn:5000000092060fa4")
     flag = msgspec.json.decode(b"67")
     before_disk = seen()
     before_disk.resources[1].disk.smart_attributes = SmartAttributes(power_on_hours=1_000, error_log_count=4)
