@@ -2,6 +2,7 @@
 
 import logging
 import pwd
+import threading
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -29,6 +30,10 @@ from patrol.settings.interface import ApiSection
 FAILED_LOGINS = Rate(name="failed logins", count=10, per=timedelta(minutes=15))
 """Wrong passwords of one address."""
 
+CHECKS_AT_ONCE = 2
+CHECK_WAIT = timedelta(seconds=5)
+"""A check takes a core for a good part of a second, and 32 MiB: so many at once, and the next waits for so long."""
+
 LOCAL = "local"
 """Who a process of this machine is, as long as nobody has made a token or a user."""
 
@@ -42,6 +47,7 @@ class Gate:
         self.services = services
         self.limiter = Limiter()
         self._uses = Uses()
+        self._checks = threading.BoundedSemaphore(CHECKS_AT_ONCE)
         self._is_closed = False
 
     async def access_of(self, request: Request) -> Access:
@@ -93,17 +99,27 @@ class Gate:
     def check_password(self, name: str, password: str, caller: Caller, now: datetime) -> User | None:
         """The user of this name and password, or None. Takes as long for an unknown name as for a wrong password.
 
-        Raises TooManyError after too many wrong ones from one address, also for a right one.
+        Raises TooManyError after too many wrong ones from one address, also for a right one; and where so many are
+        being checked at this moment that this one would have to wait.
         """
-        waited = self.limiter.wait(FAILED_LOGINS, caller.key, now)
+        # Counted before it is known to be wrong: many at the same time are no way around the limit.
+        waited = self.limiter.take(FAILED_LOGINS, caller.key, now)
         if waited is not None:
             raise TooManyError(waited)
         with self.services.database.read() as connection:
             store = UserStore(connection)
             kept, user = store.kept_password(name), store.find(name)
-        if is_password(password, kept):
+        if not self._checks.acquire(timeout=CHECK_WAIT.total_seconds()):
+            self.limiter.give_back(FAILED_LOGINS, caller.key)
+            raise TooManyError(CHECK_WAIT)
+        try:
+            is_right = is_password(password, kept)
+        finally:
+            self._checks.release()
+        if is_right:
+            self.limiter.give_back(FAILED_LOGINS, caller.key)
             return user
-        self.limiter.take(FAILED_LOGINS, caller.key, now)
+        _log.warning("a wrong name or password from %s", caller.key)  # never the name: people type passwords there
         return None
 
     def _owner(self, caller: Caller) -> str:

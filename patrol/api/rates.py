@@ -38,15 +38,13 @@ class Limiter:
                 self._count(rate, key, now)
             return waited
 
-    def wait(self, rate: Rate, key: str, now: datetime) -> timedelta | None:
-        """How long to wait before the next request; None for not at all. Counts nothing."""
+    def give_back(self, rate: Rate, key: str) -> None:
+        """Takes back that a request was counted."""
+        place = (rate.name, key)
         with self._lock:
-            return self._wait(rate, key, now)
-
-    def forget(self, rate: Rate, key: str) -> None:
-        """Lets somebody begin anew."""
-        with self._lock:
-            self._full_at.pop((rate.name, key), None)
+            full_at = self._full_at.get(place)
+            if full_at is not None:
+                self._full_at[place] = full_at - rate.step
 
     def _wait(self, rate: Rate, key: str, now: datetime) -> timedelta | None:
         full_at = self._full_at.get((rate.name, key))
