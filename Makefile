@@ -46,7 +46,7 @@ sample: $(INSTALLED) ## Writes config/patrol.example.toml from the settings' sch
 map: $(INSTALLED) ## Writes the map of the tree into docs/architecture.md
 	$(BIN)/python -m tests.architecture
 
-bench: $(INSTALLED) ## Measures start-up, detection, recovery, findings and runs (ARGS="detect --sizes 1000")
+bench: $(INSTALLED) ## Measures start-up, detection, recovery, findings, runs and models (ARGS="detect --sizes 1000")
 	$(BIN)/python -m tests.bench $(ARGS)
 
 clean: ## Removes what was made, but no data of yours

@@ -1,6 +1,6 @@
 """Measures Patrol: `python -m tests.bench [NAME ...] [--sizes 1000,10000] [--rounds 5] [--data DIR] [--check]`.
 
-Names: startup, detect, recover, findings, run; without any, all of them. Every figure is the median of fresh
+Names: startup, detect, recover, findings, run, model; without any, all of them. Every figure is the median of fresh
 processes; what is compared runs in turns, so that a busy minute meets all alike. With `--check` the command fails
 where an aim is missed that a machine's speed does not decide.
 """
@@ -19,6 +19,9 @@ from tests.bench.commands import Figures, cost_of
 
 SIZES = (1000, 10_000, 100_000)
 RUN_SIZES = (1000, 5000, 20_000, 100_000)
+MODEL_SIZES = (10, 100, 1000)
+MOST_SILENT_TOKENS = 16_000
+"""Words for the model, tools and seed of all passes together: what a run costs that finds a model without interest."""
 
 LEAST_TIMES_JSON = 0.8
 """Detection of recorded text, compared with `json.loads` of it in the same minutes; leaves room for noise."""
@@ -48,6 +51,12 @@ class Bench:
     def task(self, name: str, argument: str) -> Figures:
         """One task of `tests.bench.tasks`, in a fresh process."""
         command = [sys.executable, "-m", "tests.bench.tasks", name, argument]
+        figures: Figures = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+        return figures
+
+    def model_task(self, name: str, size: int) -> Figures:
+        """One task of `tests.bench.model_runs`, in a fresh process."""
+        command = [sys.executable, "-m", "tests.bench.model_runs", name, str(size)]
         figures: Figures = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
         return figures
 
@@ -174,7 +183,47 @@ def runs(bench: Bench) -> None:
         bench.aim(f"a resource takes {growth:.2f} times as long in the largest estate", is_met=growth <= MOST_GROWTH)
 
 
-BENCHES = {"startup": startup, "detect": detection, "recover": recovery, "findings": findings, "run": runs}
+def models(bench: Bench) -> None:
+    """What a run takes beside the time of its model, and what it sends."""
+    sizes, timed = bench.sizes or MODEL_SIZES, []
+    for size in sizes:
+        names = ("without_model", "with_model")
+        bare, full = bench.medians({name: partial(bench.model_task, name, size) for name in names}).values()
+        more = {key: full[key] - bare[key] for key in ("wall_seconds", "cpu_seconds")}
+        timed.append(
+            (
+                f"{size:,}",
+                f"{bare['wall_seconds'] * 1000:.0f}",
+                f"{full['wall_seconds'] * 1000:.0f}",
+                f"{full['requests']:.0f}",
+                f"{more['cpu_seconds'] * 1000:.0f}",
+                f"{more['cpu_seconds'] / full['requests'] * 1000:.0f}",
+            )
+        )
+    heads = ("resources", "ms without", "ms with", "requests", "ms of CPU more", "a request")
+    show("A run with a model that answers at once", heads, timed)
+    spent = []
+    for size in sizes:
+        figures = bench.model_task("tokens", size)
+        for name in dict.fromkeys(key.rpartition("/")[0] for key in figures):
+            model, _, sort = name.partition("/")
+            passes = [figures[f"{name}/{part}"] for part in ("main", "evaluate", "assess")]
+            said = [f"{count:,}" for count in (*passes, sum(passes))]
+            spent.append((f"{size:,}", model, sort, *said, f"{figures[f'{name}/requests']:.0f}"))
+    heads = ("resources", "model", "run", "looks", "evaluates", "assesses", "tokens", "requests")
+    show("Tokens of a run", heads, spent)
+    most = max(int(row[6].replace(",", "")) for row in spent if row[1] == "silent")
+    bench.aim(f"{most} tokens in a run whose model says nothing", is_met=most <= MOST_SILENT_TOKENS)
+
+
+BENCHES = {
+    "startup": startup,
+    "detect": detection,
+    "recover": recovery,
+    "findings": findings,
+    "run": runs,
+    "model": models,
+}
 
 
 def main() -> int:
