@@ -11,6 +11,7 @@ from patrol.cli.output import drop_output, note
 
 COMMANDS = {
     "run": "Looks at everything once and says what is wrong.",
+    "serve": "The daemon: patrols by the schedule.",
     "detect": "Runs the checks alone, over recorded tool calls.",
     "findings": "Lists what is wrong, and takes what you say of it.",
     "silence": "Maintenance windows, things off on purpose, rules for quiet.",
@@ -22,6 +23,8 @@ COMMANDS = {
     "sample": "Takes one sample of what changes by the minute, for averages and trends.",
     "doctor": "Checks the set-up: what would Patrol be blind to?",
     "config": "Shows and checks settings, prints a sample.",
+    "token": "Tokens for programs that call the daemon.",
+    "user": "People who log in to the daemon, and their roles.",
     "db": "Brings the database up to date, copies, restores, checks it.",
     "schema": "Prints the JSON Schema of a document.",
     "version": "Prints the version.",

@@ -4,7 +4,7 @@ A run's row and its finished tool calls are committed as they happen, so that a 
 how it ended is written in the final transaction together with its findings.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -77,6 +77,16 @@ class RunStore:
         statement = RUNS.update().where(*self._is_running(run_id)).values(lease_expires_at=until)
         if self._database.transact(lambda connection: connection.execute(statement).rowcount) != 1:
             raise RunEndedError(run_id)
+
+    def revive(self, run_ids: Collection[str], until: datetime) -> None:
+        """Says that these runs are alive, those of them that are not closed."""
+        statement = RUNS.update().where(
+            RUNS.c.org_id == self._org_id, RUNS.c.id.in_(list(run_ids)), RUNS.c.status == str(RunStatus.RUNNING)
+        )
+        if run_ids:
+            self._database.transact(
+                lambda connection: connection.execute(statement.values(lease_expires_at=until)).rowcount
+            )
 
     def add_tool_call(
         self,

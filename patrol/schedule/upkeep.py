@@ -122,7 +122,10 @@ def forget_work(database: Database, org_id: str, now: datetime) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """What the standing jobs of a daemon need. `sample`: takes one sample; None where no source can be sampled."""
+    """What the standing jobs of a daemon need. `sample`: takes one sample; None where no source can be sampled.
+
+    `still_alive`: says, before anybody looks for what is not alive, that what this process does is.
+    """
 
     database: Database
     org_id: str
@@ -130,13 +133,14 @@ class Upkeep:
     ids: Ids
     is_gone: IsGone
     sample: Callable[[], object] | None = None
+    still_alive: Callable[[datetime], object] = lambda _now: None
 
     def jobs(self, zone: tzinfo) -> list[Job]:
         """Every job with its schedule and what it does. After a reload of the settings they are made anew."""
         duties: dict[JobName, Duty] = {
             JobName.REMINDERS: lambda occurrence: remind(self.database, self.org_id, occurrence.at),
             JobName.RETENTION: self._tidy,
-            JobName.RECOVERY: lambda occurrence: recover(self.database, self.org_id, occurrence.at, self.is_gone),
+            JobName.RECOVERY: self._recover,
         }
         sample = self.sample
         if sample is not None:
@@ -154,6 +158,10 @@ class Upkeep:
         ]
         enqueue = enqueue_scheduled(self.org_id, self.settings.triggers, self.ids)
         return [Job(name=JobName.PATROL, schedule=found[JobName.PATROL], enqueue=enqueue), *jobs]
+
+    def _recover(self, occurrence: Occurrence) -> None:
+        self.still_alive(occurrence.at)
+        recover(self.database, self.org_id, occurrence.at, self.is_gone)
 
     def _tidy(self, occurrence: Occurrence) -> None:
         prune_evidence(self.database, self.settings, occurrence.at, org_id=self.org_id)

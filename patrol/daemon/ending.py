@@ -1,0 +1,50 @@
+"""How the work of a run ends: done, failed, or put back for another time; a record is written in every case."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from patrol.run import RunReport
+from patrol.run.cancel import RunCancelledError
+from patrol.run.store import RunInProgressError
+from patrol.schedule.upkeep import record_owed
+from patrol.work.model import Work
+from patrol.work.store import WorkStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What becomes of a claim. `error` "": it is done. `not_before`: it was not begun, and waits until then."""
+
+    at: datetime
+    error: str = ""
+    not_before: datetime | None = None
+
+    @classmethod
+    def of(cls, result: "RunReport | BaseException", now: datetime, retry: timedelta) -> "Ending":
+        """The ending that a result means. Who finds its slot taken by another process waits for it."""
+        if isinstance(result, RunInProgressError):
+            return cls(at=now, error=str(result), not_before=now + retry)
+        if isinstance(result, RunCancelledError):
+            return cls(at=now, error=str(result))
+        if isinstance(result, BaseException):
+            return cls(at=now, error=f"{type(result).__name__}: {result}")
+        return cls(at=now)
+
+
+def put_back(now: datetime, why: str) -> Ending:
+    """It was claimed, and is not begun."""
+    return Ending(at=now, error=why, not_before=now)
+
+
+def close_work(connection: Connection, org_id: str, work: Work, ending: Ending) -> None:
+    """Writes it down. A run that has no record by now gets one. Raises WorkLostError."""
+    store = WorkStore(connection, org_id)
+    if ending.not_before is not None:
+        store.put_back(work, ending.at, ending.not_before, ending.error)
+    elif ending.error:
+        store.fail(work, ending.at, ending.error)
+        record_owed(connection, org_id)
+    else:
+        store.finish(work, ending.at)

@@ -1,0 +1,99 @@
+"""The settings that are in force, and what they make of a run that begins now."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from patrol.agent.model import Provider
+from patrol.agent.wire.opening import open_provider
+from patrol.daemon.pulse import Pulse, longest_silence
+from patrol.database import Database
+from patrol.run import Patrol
+from patrol.run.analyst import Analysts, NoModel
+from patrol.run.cancel import Cancel
+from patrol.run.model_access import ModelAccess, Opener
+from patrol.run.model_work.store import ModelWorkStore
+from patrol.run.request import Ids
+from patrol.run.sampler import Sampler
+from patrol.run.sources import configured_sources, light_sources
+from patrol.settings.load import LoadedSettings
+from patrol.settings.model import ModelSection, Settings, TriggersSection
+
+AT_A_START = ("storage", "api")
+"""Sections that are read when the daemon starts, and at no other time."""
+
+
+def opened_model(model: ModelSection, remaining: Callable[[], float]) -> Provider:
+    """The model of the settings; its library is loaded now. Raises ModelError."""
+    return open_provider(model, jitter=random.random, remaining=remaining)
+
+
+@dataclass(slots=True, kw_only=True)
+class InForce:
+    """What a run is made of, by the settings in force when it begins. `loaded` is replaced as a whole."""
+
+    loaded: LoadedSettings
+    database: Database
+    clock: Callable[[], datetime]
+    ids: Ids
+    opener: Opener = opened_model
+
+    @property
+    def settings(self) -> Settings:
+        """All of them."""
+        return self.loaded.settings
+
+    @property
+    def triggers(self) -> TriggersSection:
+        """What may start a run."""
+        return self.settings.triggers
+
+    def pulse(self) -> Pulse:
+        """The pulse of a run that begins now."""
+        return Pulse(longest_silence(self.settings))
+
+    def patrol(self, cancel: Cancel, pulse: Pulse) -> Patrol:
+        """What carries that run out."""
+        settings = self.settings
+        return Patrol(
+            database=self.database,
+            settings=settings,
+            sources=configured_sources(settings),
+            clock=self.clock,
+            ids=self.ids,
+            progress=pulse.progress,
+            analysts=self._analysts(settings, cancel, pulse),
+            cancel=cancel,
+            beat=pulse.beat,
+        )
+
+    def sample(self) -> object:
+        """One sample of what is light to read. Raises StorageError."""
+        sources = light_sources(self.settings)
+        return Sampler(database=self.database, sources=sources, clock=self.clock).sample() if sources else None
+
+    def _analysts(self, settings: Settings, cancel: Cancel, pulse: Pulse) -> Analysts:
+        if not settings.model.name:
+            return NoModel()
+        return ModelAccess(
+            settings=settings,
+            store=ModelWorkStore(self.database),
+            clock=self.clock,
+            opener=self.opener,
+            on_text=pulse.heard,
+            cancel=cancel,
+        )
+
+
+def secrets_of(loaded: LoadedSettings) -> Iterator[str]:
+    """Every value of the settings that no line may show."""
+    settings = loaded.settings
+    for secret in (settings.model.api_key, settings.storage.url):
+        if secret is not None:
+            yield secret.get_secret_value()
+
+
+def not_taken_up(old: Settings, new: Settings) -> list[str]:
+    """Sections that changed, and that only a start takes up."""
+    return [name for name in AT_A_START if getattr(old, name) != getattr(new, name)]

@@ -1,0 +1,298 @@
+"""The life of a daemon: what is built in which order, how new settings are taken up, how all of it ends in reverse."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import structlog
+from sqlalchemy import Connection
+
+from patrol.daemon.executor import Executor
+from patrol.daemon.in_force import InForce, not_taken_up, secrets_of
+from patrol.daemon.notify import Supervision, alive, ready, reloading, status, stopping
+from patrol.database import Database, StorageError
+from patrol.logs import Redaction
+from patrol.run.lease import lease_owner, owner_is_gone
+from patrol.run.request import Ids
+from patrol.run.store import RunStore
+from patrol.schedule.jobs import Job, JobName
+from patrol.schedule.model import FirstRun, first_run
+from patrol.schedule.timetable import Timetable
+from patrol.schedule.upkeep import Upkeep, full_round, last_success_at, offer_run, recover
+from patrol.schedule.zone import find_zone
+from patrol.settings.load import LoadedSettings, load_settings
+from patrol.settings.problems import SettingsProblemError
+from patrol.triggers.model import TriggerReason
+
+_log = structlog.stdlib.get_logger("patrol.daemon")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How long the steps of the end may take, in seconds: together less than the unit's TimeoutStopSec."""
+
+    finish: float = 45.0  # for runs under way to come to their end
+    cancel: float = 15.0  # for a cancelled run to be recorded
+    jobs: float = 5.0
+    http: float = 8.0
+
+
+class DeadPartError(Exception):
+    """A part of the daemon that must go on for ever has ended."""
+
+
+Serve = Callable[["Daemon"], Awaitable[Callable[[], Awaitable[None]]]]
+"""Starts something that belongs to the daemon, and returns how it is ended."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Daemon:
+    """One daemon, on its event loop. `config`: the settings file as it was given on the command line.
+
+    `serve`: starts the HTTP interface once everything else is there.
+    """
+
+    config: Path | None
+    loaded: LoadedSettings
+    database: Database
+    supervision: Supervision
+    redaction: Redaction
+    clock: Callable[[], datetime]
+    ids: Ids
+    org_id: str
+    serve: Serve | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+    load: Callable[[Path | None], LoadedSettings] = load_settings
+    in_force: InForce = field(init=False)
+    executor: Executor = field(init=False)
+    timetable: Timetable = field(init=False)
+    _stop: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _hurry: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _reloads: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _status: str = field(default="", init=False)
+    _refused: str = field(default="", init=False)
+    _begun: bool = field(default=False, init=False)
+    _told_at: float = field(default=0.0, init=False)
+    is_ready: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Makes the parts; nothing is begun."""
+        self.in_force = InForce(loaded=self.loaded, database=self.database, clock=self.clock, ids=self.ids)
+        self.executor = Executor(
+            self.in_force,
+            database=self.database,
+            org_id=self.org_id,
+            owner=lease_owner(),
+            clock=self.clock,
+            ended=self._tell_status,
+        )
+        self.timetable = Timetable(
+            self._jobs(self.loaded),
+            database=self.database,
+            org_id=self.org_id,
+            clock=self.clock,
+            seed=socket.gethostname(),
+            told=lambda job, text: _log.warning("job", job=job, said=text),
+        )
+
+    async def run(self) -> None:
+        """Starts everything, goes on until it is told to stop, then ends all of it in reverse order.
+
+        Raises StorageError where the start cannot read or write, DeadPartError where a part of it ended by itself.
+        """
+        async with AsyncExitStack() as ends:
+            self._listen_to_signals()
+            follows_crash = await asyncio.to_thread(self._recovered)
+            await self.timetable.plan()
+            working = asyncio.create_task(self.executor.work())
+            feeding = asyncio.create_task(self._feed(working))
+            ends.push_async_callback(_end_task, feeding)  # also while the rest ends
+            ends.push_async_callback(self._end_runs, working)
+            delay = self.in_force.settings.patrol.startup_delay
+            await self.timetable.start(delay=delay)
+            ends.push_async_callback(self._end_timetable)
+            starting = asyncio.create_task(self._first_round(delay, follows_crash=follows_crash))
+            ends.push_async_callback(_end_task, starting)
+            if self.serve is not None:
+                ends.push_async_callback(await self.serve(self))
+            self.is_ready = self._begun = True
+            self._tell(ready())
+            self._tell_status()
+            _log.info("started", settings=str(self.loaded.file or "built-in"), database=self.database.place)
+            try:
+                await self._until_stopped(working, feeding)
+            finally:
+                self.is_ready = False
+                self._tell(stopping(), status("stopping"))
+
+    def stop(self) -> None:
+        """Ends it; said again a second later, without waiting for runs to finish."""
+        now = asyncio.get_running_loop().time()
+        if self._stop.is_set() and now - self._told_at > 1:
+            self._hurry.set()
+        if not self._stop.is_set():
+            self._told_at = now
+        self._stop.set()
+
+    def nudge(self) -> None:
+        """There is new work, or the pause has changed. From any thread."""
+        self.executor.nudge()
+
+    # --- starting ---
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for which in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(which, self._signalled, which.name)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_soon)
+
+    def _signalled(self, name: str) -> None:
+        _log.info("told to stop", signal=name, again=self._stop.is_set())
+        self.stop()
+
+    def _recovered(self) -> bool:
+        """Closes what the process before left open. Whether a run crashed, so that another one has to look again."""
+        recover(self.database, self.org_id, self.clock(), owner_is_gone)
+        return RunStore(self.database, self.org_id).follows_crash()
+
+    async def _first_round(self, delay: timedelta, *, follows_crash: bool) -> None:
+        """The run of a start, once the machine had its time to start as well."""
+        await asyncio.sleep(delay.total_seconds())
+        due_at = self.timetable.states[JobName.PATROL].due_at
+        while True:
+            now = self.clock()
+
+            def work(connection: Connection, now: datetime = now) -> FirstRun:
+                wanted = first_run(due_at, last_success_at(connection, self.org_id), now)
+                if wanted is FirstRun.NOT_NEEDED and follows_crash:
+                    wanted = FirstRun.STARTUP
+                if wanted is FirstRun.STARTUP:
+                    trigger = full_round(TriggerReason.STARTUP, now)
+                    offer_run(connection, self.org_id, trigger, now, self.in_force.triggers, self.ids)
+                return wanted
+
+            try:
+                wanted = await asyncio.to_thread(self.database.transact, work)
+            except StorageError as error:
+                _log.warning("the first run cannot be asked for, and is tried again", error=str(error))
+                await asyncio.sleep(60)
+            else:
+                _log.info("first run", wanted=str(wanted), follows_crash=follows_crash)
+                self.nudge()
+                return
+
+    def _jobs(self, loaded: LoadedSettings) -> list[Job]:
+        """The jobs that follow from settings. Raises what `find_zone` raises."""
+        upkeep = Upkeep(
+            database=self.database,
+            org_id=self.org_id,
+            settings=loaded.settings,
+            ids=self.ids,
+            is_gone=owner_is_gone,
+            sample=self.in_force.sample,
+            still_alive=self.executor.renew_all,
+        )
+        return upkeep.jobs(find_zone(loaded.settings.patrol.time_zone))
+
+    # --- going on ---
+
+    async def _until_stopped(self, *parts: "asyncio.Task[None]") -> None:
+        stopped = asyncio.create_task(self._stop.wait())
+        done, _ = await asyncio.wait({stopped, *parts}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        for part in done - {stopped}:
+            if not self._stop.is_set():
+                error = part.exception()
+                _log.critical("a part of the daemon has ended", exc_info=error)
+                raise DeadPartError(str(error)) from error
+
+    async def _feed(self, working: "asyncio.Task[None]") -> None:
+        """Tells systemd that this process is alive: only while this loop turns and every run goes on."""
+        longest = self.supervision.watchdog
+        every = min(longest.total_seconds() / 4, 10.0) if longest is not None else 10.0
+        was_going_on = True
+        while True:
+            is_going_on = self.executor.is_going_on() and (self._stop.is_set() or not working.done())
+            if self._begun and is_going_on and longest is not None:
+                self._tell(alive())
+            if was_going_on and not is_going_on:
+                _log.error("a run does nothing any more; the watchdog is not fed", runs=self._run_ids())
+            was_going_on = is_going_on
+            self._tell_status()
+            await asyncio.sleep(every)
+
+    def _run_ids(self) -> list[str]:
+        return [each.claim.work.run_id for each in self.executor.under_way]
+
+    def _tell(self, *states: str) -> None:
+        try:
+            self.supervision.notifier(*states)
+        except OSError as error:
+            _log.warning("systemd cannot be told", states=states, error=str(error))
+
+    def _tell_status(self) -> None:
+        if not self.is_ready:
+            return
+        running = self._run_ids()
+        at = self.timetable.next_at(JobName.PATROL)
+        following = f"next run {at:%Y-%m-%d %H:%M} UTC" if at is not None else "no run is planned"
+        text = f"running {', '.join(running)}; {following}" if running else following
+        if self._refused:
+            text = f"{text}; {self._refused}"
+        if text != self._status:
+            self._status = text
+            self._tell(status(text))
+
+    # --- new settings ---
+
+    def _reload_soon(self) -> None:
+        task = asyncio.create_task(self.reload())
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+
+    async def reload(self) -> None:
+        """Reads the settings anew. What is wrong changes nothing; what is right holds from the next run."""
+        async with self._reading:
+            self._tell(*reloading())
+            try:
+                loaded = await asyncio.to_thread(self.load, self.config)
+                await self.timetable.reload(self._jobs(loaded))
+            except (SettingsProblemError, StorageError, OSError, ValueError) as error:
+                self._refused = f"new settings were refused at {self.clock():%H:%M} UTC: see the log"
+                _log.error("the new settings are refused, the old ones stay", problems=str(error).splitlines())
+            else:
+                later = not_taken_up(self.in_force.settings, loaded.settings)
+                self._refused = f"[{'], ['.join(later)}] changed: restart to take it up" if later else ""
+                self.redaction.secrets = (*secrets_of(self.in_force.loaded), *secrets_of(loaded))
+                self.in_force.loaded = loaded
+                _log.info("new settings", settings=str(loaded.file or "built-in"), only_after_a_restart=later)
+            self._tell(ready())
+            self._tell_status()
+            self.nudge()
+
+    # --- the end ---
+
+    async def _end_timetable(self) -> None:
+        still = await self.timetable.stop(self.bounds.jobs)
+        if still:
+            _log.warning("jobs go on beyond the end", jobs=[str(each) for each in still])
+
+    async def _end_runs(self, working: "asyncio.Task[None]") -> None:
+        bounds = self.bounds
+        still = await self.executor.stop(finish_seconds=bounds.finish, cancel_seconds=bounds.cancel, hurry=self._hurry)
+        if still:
+            _log.error("runs go on beyond the end; the next start closes them", runs=still)
+        await _end_task(working)
+        _log.info("stopped", pid=os.getpid())
+
+
+async def _end_task(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait({task})

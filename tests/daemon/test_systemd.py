@@ -1,0 +1,129 @@
+"""What systemd sees of the daemon: every word that it says, in which order and when, and what signals do."""
+
+import itertools
+import signal
+import time
+from datetime import datetime
+from pathlib import Path
+
+from patrol.database import open_database
+from patrol.run.record_model import RunStatus
+from patrol.run.store import RunStore
+from tests.daemon.supervisor import Supervised, documented, supervised
+from tests.run.builders import disk, host
+
+QUIET = """
+[patrol]
+startup_delay = "1h"
+[sampling]
+seconds = 0
+[api]
+listen = "127.0.0.1:0"
+"""
+AT_ONCE = QUIET.replace('"1h"', '"0"')
+
+
+def runs(home: Path) -> list[tuple[str, str]]:
+    database = open_database(f"sqlite:///{home / 'patrol.db'}")
+    try:
+        return [(run.trigger_reason, run.status) for run in RunStore(database).list_runs()]
+    finally:
+        database.close()
+
+
+def stops(daemon: Supervised) -> None:
+    daemon.signal(signal.SIGTERM)
+    assert daemon.ends() == 0, daemon.log.read_text()
+
+
+def test_ready_is_said_once_with_the_first_schedule_and_stopping_before_the_end(tmp_path):
+    with supervised(tmp_path, QUIET) as daemon:
+        daemon.hear("READY=1")
+        daemon.hear("STATUS=next run ")
+        stops(daemon)
+    assert daemon.kinds() == ["READY", "STOPPING"]
+    assert runs(tmp_path) == []
+
+
+def test_the_watchdog_is_fed_from_ready_to_the_end(tmp_path):
+    with supervised(tmp_path, QUIET, watchdog_seconds=2) as daemon:
+        daemon.hear("READY=1")
+        fed = [daemon.hear("WATCHDOG=1") for _ in range(4)]
+        stops(daemon)
+    assert all(later - earlier < 1 for earlier, later in itertools.pairwise(fed))
+    assert not any("WATCHDOG" in text for _, text in daemon.heard[:1])
+
+
+def test_new_settings_are_taken_up_at_once_and_the_schedule_keeps_its_phase(tmp_path):
+    with supervised(tmp_path, QUIET) as daemon:
+        daemon.hear("READY=1")
+        daemon.hear("STATUS=next run ")
+        status = daemon.heard[-1][1]
+        (tmp_path / "patrol.toml").write_text(QUIET + '[alerts]\nfile = "/nowhere.json"\n')
+        before = time.clock_gettime(time.CLOCK_MONOTONIC)
+        daemon.signal(signal.SIGHUP)
+        at = daemon.hear("RELOADING=1")
+        (told,) = [line for line in daemon.heard[-1][1].splitlines() if line.startswith("MONOTONIC_USEC=")]
+        daemon.hear("READY=1")
+        assert before <= int(told.partition("=")[2]) / 1e6 <= at
+        assert daemon.wait_for("new settings")
+        stops(daemon)
+    assert daemon.kinds() == ["READY", "RELOADING", "MONOTONIC_USEC", "READY", "STOPPING"]
+    assert [text for _, text in daemon.heard if text.startswith("STATUS=next")] == [status]
+
+
+def test_wrong_settings_change_nothing_and_are_told_in_the_log_and_the_status(tmp_path):
+    with supervised(tmp_path, QUIET) as daemon:
+        daemon.hear("READY=1")
+        (tmp_path / "patrol.toml").write_text('[patrol]\nintervall = "2h"\n')
+        daemon.signal(signal.SIGHUP)
+        daemon.hear("RELOADING=1")
+        daemon.hear("READY=1")
+        daemon.hear("STATUS=")
+        assert "refused" in daemon.heard[-1][1]
+        (line,) = daemon.wait_for("the new settings are refused, the old ones stay")
+        assert line["level"] == "error"
+        assert "intervall" in str(line["problems"])
+        stops(daemon)
+
+
+def test_what_only_a_start_takes_up_is_said(tmp_path):
+    with supervised(tmp_path, QUIET) as daemon:
+        daemon.hear("READY=1")
+        (tmp_path / "patrol.toml").write_text(QUIET.replace("127.0.0.1:0", "127.0.0.1:7001"))
+        daemon.signal(signal.SIGHUP)
+        daemon.hear("READY=1")
+        assert daemon.wait_for("new settings")[0]["only_after_a_restart"] == ["api"]
+        stops(daemon)
+
+
+def test_the_first_run_comes_after_the_delay_has_one_line_and_none_follows_a_restart(tmp_path):
+    settings = AT_ONCE + documented(tmp_path, host(), disk())
+    with supervised(tmp_path, settings) as daemon:
+        (line,) = daemon.wait_for("run")
+        assert (line["trigger"], line["type"], line["model_state"]) == ("startup", "full", "none")
+        assert (line["status"], line["resources"]) == (RunStatus.HEALTHY, 2)
+        assert {"collect", "sweep", "record"} <= line["stages"].keys()
+        stops(daemon)
+    with supervised(tmp_path, settings) as daemon:
+        assert [each["wanted"] for each in daemon.wait_for("first run", 2)] == ["startup", "not_needed"]
+        time.sleep(0.5)
+        stops(daemon)
+    assert runs(tmp_path) == [("startup", RunStatus.HEALTHY)]
+
+
+def test_interrupting_ends_it_as_well(tmp_path):
+    with supervised(tmp_path, QUIET) as daemon:
+        daemon.hear("READY=1")
+        daemon.signal(signal.SIGINT)
+        assert daemon.ends() == 0
+
+
+def test_every_line_has_its_time_and_level(tmp_path):
+    with supervised(tmp_path, QUIET) as daemon:
+        daemon.hear("READY=1")
+        stops(daemon)
+    assert daemon.lines()
+    for line in daemon.lines():
+        assert datetime.fromisoformat(line["timestamp"]).tzinfo is not None
+        assert line["level"] in {"info", "warning"}
