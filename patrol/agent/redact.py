@@ -7,7 +7,7 @@ from urllib.parse import quote, quote_plus
 
 MARK = "[redacted]"
 MAX_DETAIL_BYTES = 2_000
-_SHORTEST_SECRET = 4  # a shorter "key" is a placeholder, and would tear holes into every text
+SHORTEST_SECRET = 4  # a shorter "key" is a placeholder, and would tear holes into every text
 
 _NAMES = (
     r"(?:x[-_])?(?:goog[-_])?api[-_]?key|access[-_]?(?:key|token)|refresh[-_]?token|auth[-_]?token|id[-_]?token"
@@ -76,7 +76,7 @@ def bounded(text: str, max_bytes: int) -> str:
 def _forms(secret: str) -> set[str]:
     """As it is, and as URLs, JSON and Python's own way of showing text write it."""
     known = secret.strip()
-    if len(known) < _SHORTEST_SECRET:
+    if len(known) < SHORTEST_SECRET:
         return set()
     shown = {
         ascii(known)[1:-1],

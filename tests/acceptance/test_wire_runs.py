@@ -15,9 +15,9 @@ from tests.acceptance.estates import JUNK, Plan, Planting
 from tests.acceptance.faults import FAULTS, Condition
 from tests.acceptance.things import CLUSTERS, THINGS
 from tests.acceptance.wire_faults import KEY, WIRE_FAULTS, WireFault
-from tests.acceptance.wire_house import LONG, SHORT, Line, Told, everything_stored, hold, run, wire_house
+from tests.acceptance.wire_house import LONG, SHORT, Line, Told, everything_stored, hold, hold_record, run, wire_house
 from tests.acceptance.wire_play import Play, Stage, well_behaved
-from tests.agent.wire_server import REFUSALS, ModelServer, closed_port
+from tests.agent.wire_server import REFUSALS, Answer, Ask, Call, ModelServer, Say, closed_port
 from tests.run.builders import House
 
 NAMES = tuple(WIRE_FAULTS)
@@ -238,6 +238,19 @@ def test_a_budget_ends_the_model_and_nothing_else(limit: int, tmp_path: Path) ->
     assert conditions(told) == HOUSE.faults
     assert told.record.input_tokens + told.record.output_tokens <= limit
     assert told.record.model_state == (ModelState.USED if told.calls else ModelState.SKIPPED_BUDGET)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_key_that_comes_back_as_the_words_of_the_model_is_kept_nowhere(streaming: bool, tmp_path: Path) -> None:
+    def echoes(ask: Ask) -> Answer:
+        called = Call("pulse_query", {"action": "get", "resource_id": KEY}, "x"), Call("pulse_query", f'{{"{KEY}', "y")
+        return Say(f"You sent {KEY} to me.", called if ask.turn == 0 else ())
+
+    with wire_house(tmp_path) as house, ModelServer(echoes) as server:
+        told = run(house, HOUSE.parts(), Line(streaming=streaming).settings(server))
+    hold_record(told)
+    assert "You sent [redacted] to me." in told.record.analysis
+    assert KEY not in everything_stored(tmp_path / "patrol.db")
 
 
 def test_a_model_that_failed_three_times_is_not_sent_anything(tmp_path: Path) -> None:

@@ -153,8 +153,13 @@ def _all_logs(into: io.StringIO) -> Iterator[None]:
 
 def hold(told: Told, *, budget: int | None = None) -> None:
     """What is true of every run with a model, whatever the model and the wire did."""
-    _the_record_is_whole(told)
+    hold_record(told, budget=budget)
     _every_request_is_written_down_and_none_is_charged_twice(told)
+
+
+def hold_record(told: Told, *, budget: int | None = None) -> None:
+    """The part of it for which nobody has to know what the server was asked."""
+    _the_record_is_whole(told)
     _what_was_spent_is_told_and_within_the_budget(told, budget or RUN_TOKENS)
     assert told.record.analysis == told.streamed.replace("\0", "\ufffd")  # which no database can hold
     assert KEY not in f"{told.report}{told.record}{told.findings}{told.streamed}{told.written}"
@@ -180,6 +185,7 @@ def _every_request_is_written_down_and_none_is_charged_twice(told: Told) -> None
         assert all(isinstance(answer, Status) and answer.code in _REFUSED_FOR_NOW for _, answer in tries[:-1])
         assert call.outcome in {"answered", "failed"}
         assert (call.cause == "") == (call.outcome == "answered")
+        assert abs(call.charge.usd - (call.usage.input_tokens * 2 + call.usage.output_tokens * 8) / 1e6) < 1e-9
         if isinstance(tries[-1][1], Status):
             assert call.outcome == "failed"
         if call.outcome == "answered" and call.usage.reported:
@@ -190,8 +196,7 @@ def _what_was_spent_is_told_and_within_the_budget(told: Told, budget: int) -> No
     record, calls = told.record, told.calls
     assert record.input_tokens == sum(call.usage.input_tokens for call in calls)
     assert record.output_tokens == sum(call.usage.output_tokens for call in calls)
-    usd = sum(call.usage.input_tokens * 2 + call.usage.output_tokens * 8 for call in calls) / 1e6
-    assert abs(record.cost_usd - usd) < 1e-9
+    assert abs(record.cost_usd - sum(call.charge.usd for call in calls)) < 1e-9
     largest = max((call.usage.total for call in calls), default=0)
     assert record.input_tokens + record.output_tokens <= budget + largest
 

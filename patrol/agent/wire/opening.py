@@ -11,6 +11,7 @@ from typing import Any
 
 from patrol.agent.endpoint import Endpoint, ProviderKind, not_configured, parse_endpoint
 from patrol.agent.failure import Failure, ModelError
+from patrol.agent.keyless import keyless
 from patrol.agent.model import Provider
 from patrol.agent.price import window_of
 from patrol.settings.model import ModelSection
@@ -64,7 +65,7 @@ def open_provider(
         ),
         patience,
     )
-    return provider
+    return keyless(provider, key)
 
 
 def _need_key(endpoint: Endpoint, key: str) -> None:
