@@ -19,6 +19,7 @@ LAYERS = (
     {"tools", "agent"},
     {"run", "investigate", "actions", "operators", "logs", "accounts"},
     {"schedule"},
+    {"metrics"},
     {"api", "mcp"},
     {"daemon"},
     {"cli", "__main__"},

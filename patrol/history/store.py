@@ -222,6 +222,14 @@ class HistoryStore:
         newest = self._connection.execute(_NEWEST, {"org_id": self._org_id}).scalar()
         return range(0 if newest is None else newest // SHARD + 1)
 
+    def newest_sample_at(self) -> datetime | None:
+        """When the newest sample was taken, None if there is none: for each shard one look at the end of an index."""
+        newest = select(func.max(BLOCKS.c.begin_at)).where(
+            BLOCKS.c.org_id == self._org_id, BLOCKS.c.resolution == RAW.seconds, BLOCKS.c.shard == bindparam("shard")
+        )
+        found = (self._connection.execute(newest, {"shard": shard}).scalar() for shard in self.shards())
+        return max((at for at in found if at is not None), default=None)
+
     def _place(self, level: Level, shard: int) -> dict[str, object]:
         return {"org_id": self._org_id, "resolution": level.seconds, "shard": shard}
 

@@ -31,12 +31,14 @@ def run(
 ) -> RunReport:
     """One run a minute later, whose model is this."""
     house.clock.advance(minutes=1)
-    opener = provider if callable(provider) else opens(provider)
-    access = ModelAccess(
-        settings=house.settings, store=ModelWorkStore(house.database), clock=house.clock, opener=opener
-    )
-    patrol = replace(house.patrol(GivenSource(list(estates))), analysts=access)
+    patrol = replace(house.patrol(GivenSource(list(estates))), analysts=access(house, provider))
     return patrol.run(request or RunRequest())
+
+
+def access(house: House, provider: Provider | Opener) -> ModelAccess:
+    """The model of the house is this one."""
+    opener = provider if callable(provider) else opens(provider)
+    return ModelAccess(settings=house.settings, store=ModelWorkStore(house.database), clock=house.clock, opener=opener)
 
 
 class Talk:
@@ -76,4 +78,4 @@ def opening(provider: ScriptedProvider, number: int = 0) -> str:
     return message.text
 
 
-__all__ = ["MODEL", "Talk", "ToolRequest", "opening", "opens", "result", "run", "with_model"]
+__all__ = ["MODEL", "Talk", "ToolRequest", "access", "opening", "opens", "result", "run", "with_model"]

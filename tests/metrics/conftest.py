@@ -1,0 +1,5 @@
+"""A house whose runs are counted."""
+
+from tests.run.conftest import house
+
+__all__ = ["house"]
