@@ -11,10 +11,10 @@ WORKERS ?= auto
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long lint types format lock sample map bench clean
+.PHONY: help run test test-long test-live-model lint types format lock sample map bench clean
 
 help: ## Says what can be made
-	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 run: $(INSTALLED) ## Patrols this host: no configuration, no model, no root (ARGS="--json" for options)
 	@$(BIN)/patrol run $(ARGS)
@@ -24,6 +24,9 @@ test: $(INSTALLED) ## Runs the tests (ARGS="tests/cli" for some of them)
 
 test-long: $(INSTALLED) ## Runs the long proofs as well, with their full counts
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
+
+test-live-model: $(INSTALLED) ## Patrols through a real small model, built first (LIVE_MODEL_FOLDER=...; else build/live-model)
+	$(BIN)/pytest -n 0 -m live_model tests/live $(ARGS)
 
 lint: $(INSTALLED) ## Checks style and format
 	$(BIN)/ruff check .
