@@ -31,8 +31,10 @@ FAILED_LOGINS = Rate(name="failed logins", count=10, per=timedelta(minutes=15))
 """Wrong passwords of one address."""
 
 CHECKS_AT_ONCE = 2
+CHECKS_IN_LINE = 8
 CHECK_WAIT = timedelta(seconds=5)
-"""A check takes a core for a good part of a second, and 32 MiB: so many at once, and the next waits for so long."""
+"""A check takes a core for a good part of a second, and 32 MiB. So few are made at once and so few wait, that strangers
+who send many keep neither cores nor threads from others; the rest is told to come back after this time."""
 
 LOCAL = "local"
 """Who a process of this machine is, as long as nobody has made a token or a user."""
@@ -48,6 +50,7 @@ class Gate:
         self.limiter = Limiter()
         self._uses = Uses()
         self._checks = threading.BoundedSemaphore(CHECKS_AT_ONCE)
+        self._line = threading.BoundedSemaphore(CHECKS_IN_LINE)
         self._is_closed = False
 
     async def access_of(self, request: Request) -> Access:
@@ -68,11 +71,12 @@ class Gate:
         settings = self.services.settings().settings.api
         proxy = proxy_identity(headers, caller, settings)
         basic = self.check_password(*sent.basic, caller, now) if sent.basic is not None else None
-        with self.services.database.read() as connection:
-            self._is_closed = self._is_closed or has_credential(connection)
-            token = TokenStore(connection).find_by_secret(sent.token) if sent.token else None
-            session = SessionStore(connection).find(cookie, now) if cookie else None
-            if proxy is not None:
+        token, session = None, None
+        if sent.token or cookie or proxy is not None or not self._is_closed:  # else there is nothing to look up
+            with self.services.database.read() as connection:
+                self._is_closed = self._is_closed or has_credential(connection)
+                token = TokenStore(connection).find_by_secret(sent.token) if sent.token else None
+                session = SessionStore(connection).find(cookie, now) if cookie else None
                 proxy = _with_user(proxy, connection)
         if token is not None and not token.is_valid(now):
             token = None
@@ -109,13 +113,14 @@ class Gate:
         with self.services.database.read() as connection:
             store = UserStore(connection)
             kept, user = store.kept_password(name), store.find(name)
-        if not self._checks.acquire(timeout=CHECK_WAIT.total_seconds()):
+        if not self._line.acquire(blocking=False):
             self.limiter.give_back(FAILED_LOGINS, caller.key)
             raise TooManyError(CHECK_WAIT)
         try:
-            is_right = is_password(password, kept)
+            with self._checks:
+                is_right = is_password(password, kept)
         finally:
-            self._checks.release()
+            self._line.release()
         if is_right:
             self.limiter.give_back(FAILED_LOGINS, caller.key)
             return user
@@ -160,8 +165,8 @@ def proxy_identity(headers: Headers, caller: Caller, settings: ApiSection) -> Pr
     return ProxyIdentity(name=storable(names[0].strip()[:200]), is_admin=settings.proxy_admin_role in words)
 
 
-def _with_user(proxy: ProxyIdentity, connection: Connection) -> ProxyIdentity:
-    return replace(proxy, user=UserStore(connection).find(proxy.name))
+def _with_user(proxy: ProxyIdentity | None, connection: Connection) -> ProxyIdentity | None:
+    return None if proxy is None else replace(proxy, user=UserStore(connection).find(proxy.name))
 
 
 def user_name(user_id: int) -> str:

@@ -88,6 +88,7 @@ def test_the_address_of_a_socket_cannot_be_claimed_over_the_network(serving: Ser
         (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
         (b"POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\nConnection: close\r\n\r\n", 413),
     ],
+    ids=["TLS", "junk", "no Host", "endless header", "long header", "two lengths", "long body"],
 )
 def test_what_cannot_be_served_has_the_one_envelope(serving: Serving, request_bytes, status) -> None:
     answered, body = serving.over_network(request_bytes)

@@ -1,5 +1,6 @@
 """Sessions of browsers: how they begin and end, and that no foreign page can use them."""
 
+from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from patrol.accounts.model import Role, Scope
 from patrol.accounts.sessions import LASTING, LONGEST, MOST_OF_A_USER
 from patrol.accounts.users import UserStore
+from patrol.api.gate import CHECKS_IN_LINE
 from patrol.api.guards import csrf_token
 from tests.api.builders import CHEAP, PASSWORD, House, bearer, cookies, house, is_envelope
 
@@ -211,3 +213,13 @@ def test_our_own_pages_and_programs_can(headers) -> None:
         assert made.client("127.0.0.1").post("/api/logout", headers=headers).status_code == 200
         made.user("ann")
         assert made.client().post("/api/login", json=LOGIN, headers=headers).status_code == 200
+
+
+def test_strangers_who_send_many_passwords_at_once_are_told_to_come_back(at_home: House, ann) -> None:
+    gate = at_home.app.state.gate
+    with ExitStack() as line:
+        for _ in range(CHECKS_IN_LINE):
+            line.enter_context(gate._line)
+        answer = at_home.client().post("/api/login", json=LOGIN)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
+    assert at_home.client().post("/api/login", json=LOGIN).status_code == 200
