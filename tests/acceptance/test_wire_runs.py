@@ -127,8 +127,8 @@ def test_the_checks_carry_very_many_runs(seed: int, tmp_path: Path) -> None:
 def prove(scenario: Scenario, folder: Path) -> None:
     told, play = lived_through(scenario, folder)
     record, cause = told.record, WIRE_FAULTS[scenario.fault].cause
-    if scenario.stage is Stage.LOOK:
-        assert play.struck or record.model_cause
+    begun = {call.phase for call in told.calls}
+    assert play.struck or record.model_cause or scenario.stage.phase not in begun
     if play.struck and not play.once and cause is not None and record.model_cause != "budget":
         assert (record.model_state, record.model_cause) == (ModelState.FAILED, cause)
     (folder / "without").mkdir()
@@ -175,6 +175,22 @@ def test_each_fault_ends_in_its_cause_and_a_sentence(fault: str, tmp_path: Path)
         assert (len(told.calls), len(told.log)) == (1, expected.tries)
     if expected.cause is not None:
         assert len(record.model_said.split()) > 5
+
+
+_ODD = {name for name, fault in WIRE_FAULTS.items() if fault.cause is None}
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("fault", sorted(_ODD - {"no usage"}))
+def test_what_is_odd_and_no_fault_costs_the_model_nothing(fault: str, streaming: bool, tmp_path: Path) -> None:
+    told, play = struck(fault, Stage.LOOK, Line(wire="anthropic", streaming=streaming), tmp_path)
+    assert play.struck == len(told.calls) == 3
+    assert (told.record.model_state, told.record.model_cause) == (ModelState.USED, "")
+
+
+def test_an_answer_without_its_tokens_is_none_on_the_wire_of_anthropic(tmp_path: Path) -> None:
+    told, _ = struck("no usage", Stage.LOOK, Line(wire="anthropic"), tmp_path)
+    assert (told.record.model_cause, len(told.calls)) == (Cause.UNREADABLE_ANSWER, 1)
 
 
 _OF_MORE_THAN_ONE = {Cause.TOOLS_IN_TEXT, Cause.OUTPUT_LIMIT, Cause.CONTEXT_TRUNCATED}

@@ -5,6 +5,7 @@ The modules that speak to a provider are loaded here, on demand: pydantic_ai and
 """
 
 import asyncio
+import warnings
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any
@@ -48,6 +49,7 @@ def open_provider(
     wire: Any = import_module("patrol.agent.wire.provider")
     watch: Any = import_module("patrol.agent.wire.watch")
     retrying: Any = import_module("patrol.agent.wire.retrying")
+    _count_without_warnings()
     client = watch.watched_client(connect_seconds=CONNECT_SECONDS, silence_seconds=silence)
     told = {"remaining": remaining, "on_retry": on_retry}
     patience = retrying.Patience(sleep=sleep, jitter=jitter, **{k: v for k, v in told.items() if v is not None})
@@ -66,6 +68,12 @@ def open_provider(
         patience,
     )
     return keyless(provider, key)
+
+
+def _count_without_warnings() -> None:
+    """A count of tokens that the library cannot read is estimated and marked so; its warning would only be noise."""
+    library: Any = import_module("pydantic_ai")
+    warnings.filterwarnings("ignore", category=library.UsageExtractionFailedWarning)
 
 
 def _need_key(endpoint: Endpoint, key: str) -> None:
