@@ -58,7 +58,7 @@ class Guard:
             return access
         gate: Gate = request.app.state.gate
         access = await access_of(gate, request)
-        self._check_rates(gate, access)
+        self._check_rate(gate, access)
         refused = self.refusal(access) or _forgery(request, access, gate)
         if refused is not None:
             raise refused
@@ -69,22 +69,22 @@ class Guard:
         """Why it would not let this access through; None where it would. Changes nothing: the dry run."""
         return refusal(access, self.needs)
 
-    def _check_rates(self, gate: Gate, access: Access) -> None:
-        now = gate.services.clock()
-        if not access.caller.is_this_machine:
-            take(gate, EACH, access.key)
+    def _check_rate(self, gate: Gate, access: Access) -> None:
         if self.rate is not None:
-            waited = gate.limiter.take(self.rate, access.key, now)
-            if waited is not None:
-                raise too_many(waited)
+            take(gate, self.rate, access.key)
 
 
 async def access_of(gate: Gate, request: Request) -> Access:
-    """Who sends a request. Raises ApiError where there were too many wrong passwords from there; StorageError."""
+    """Who sends a request, which is counted. Raises ApiError where there were too many of them, or too many wrong
+    passwords; StorageError.
+    """
     try:
-        return await gate.access_of(request)
+        access = await gate.access_of(request)
     except TooManyError as error:
         raise too_many(error.wait) from error
+    if not access.caller.is_this_machine:
+        take(gate, EACH, access.key)
+    return access
 
 
 def take(gate: Gate, rate: Rate, key: str) -> None:
@@ -173,4 +173,8 @@ SETTINGS_WRITE = Guard(Needs(admin=True, scopes=frozenset({Scope.SETTINGS_WRITE}
 """Changing settings; reading and changing autonomy."""
 ALERTS_WRITE = Guard(Needs(scopes=frozenset({Scope.ALERTS_WRITE})))
 """Webhooks."""
+MONITORING_READ = Guard(Needs(scopes=_EXECUTE | {Scope.MONITORING_READ, Scope.MONITORING_WRITE}))
+"""Reading alerts, and what operators said of resources."""
+MONITORING_WRITE = Guard(Needs(scopes=frozenset({Scope.MONITORING_WRITE})))
+"""Saying what is being worked on, and what is off on purpose."""
 METRICS = Guard(Needs(scopes=frozenset({Scope.METRICS_READ}), on_this_machine=True))
