@@ -216,20 +216,24 @@ class FailedBackupDetector:
         elif job.is_unsure():
             reason = "when a failed attempt ended cannot be told"
             self._notes.blind(Kind.BACKUP_FAILED, job.place.id, reason, job.subject)
-        elif job.page is not None and _shows_all_attempts(job.page):
-            self._notes.clear_subject(job.page, Kind.BACKUP_FAILED, job.place.id, job.subject)
+        else:
+            for page in filter(_shows_all_attempts, job.pages.values()):
+                self._notes.clear_subject(page, Kind.BACKUP_FAILED, job.place.id, job.subject)
 
     def _clear(self, ledger: Ledger, histories: Mapping[ResourceId, History]) -> None:
         """Clears guests by the success that this sweep itself shows. Other guests may be unknown: see `Inventory`."""
         if not self._inventory.complete or not _shows_all_attempts(ledger.page):
             return
         good = ledger.good
-        for guest, history in histories.items():
-            failed = history.failed
-            if failed is not None and (failed.at or NEVER) > good.get(guest, NEVER):
-                self._excluded.add(guest)
+        # Only for this sweep: another one may show more of the same guest.
+        failed_since = {
+            guest
+            for guest, history in histories.items()
+            if history.failed is not None and (history.failed.at or NEVER) > good.get(guest, NEVER)
+        }
+        excluded = self._excluded | failed_since
         guests = cast("Iterable[ResourceId]", good)  # settled: every claim is a guest's id by now
-        self._notes.clear(ledger.page, Kind.BACKUP_FAILED, [each for each in guests if each not in self._excluded])
+        self._notes.clear(ledger.page, Kind.BACKUP_FAILED, [each for each in guests if each not in excluded])
 
     def _state(self, failure: Attempt, resource: InventoryRow, subject: str = "") -> None:
         ended = f"that ended {moment_text(failure.at)}" if failure.at is not None else "at an unknown time"

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from signals.backups.outcome import GOOD, Outcome
 from signals.backups.owners import Claim
-from signals.detector import EvidencePage
+from signals.detector import EvidencePage, Sweep
 from signals.evidence import BackupTaskRow, InventoryRow, Page
+from signals.model import Origin
 from signals.times import NEVER
 
 
@@ -84,18 +85,21 @@ class Ledger:
 
 
 class JobHistory(History):
-    """The attempts of a job on a node or server. `page`: where its newest success was read."""
+    """The attempts of a job on a node or server. `pages`: where its newest success was read, one of each sweep."""
 
-    __slots__ = ("page", "place", "subject")
+    __slots__ = ("pages", "place", "subject")
 
     def __init__(self, place: InventoryRow, subject: str) -> None:
         super().__init__()
         self.place = place
         self.subject = subject
-        self.page: EvidencePage[Page] | None = None
+        self.pages: dict[tuple[Sweep, Origin], EvidencePage[Page]] = {}
 
     def note(self, outcome: Outcome, attempt: Attempt) -> None:
         before = self.good
         super().note(outcome, attempt)
         if self.good != before:
-            self.page = attempt.page
+            self.pages.clear()
+        if outcome in GOOD and attempt.at is not None and attempt.at == self.good:
+            # A model may have read it as well, before or after Patrol's own sweep, which alone clears.
+            self.pages.setdefault((attempt.page.sweep, attempt.page.origin), attempt.page)

@@ -19,14 +19,16 @@ from patrol.estate.collect import merge_estates
 from patrol.estate.model import Estate, lists_about_resources
 from patrol.run import RunReport, RunRequest
 from patrol.run.record_model import RunStatus
+from patrol.run.sweep import SWEPT
+from patrol.tools.registry import Toolbox
 from signals.evidence import Page
-from signals.model import Detection, ToolCall
+from signals.model import Detection, Origin, ToolCall
 from tests.acceptance.blindness import BLINDERS
 from tests.acceptance.estates import SOURCES, Parts, Plan, Planting, plans
 from tests.acceptance.faults import FAULTS, Condition
 from tests.acceptance.recordings import clear_looks, conditions, judged, lines, recorded, swept, text_of
 from tests.acceptance.things import CLUSTERS, THINGS, Place
-from tests.run.builders import GivenSource, House
+from tests.run.builders import NOW, GivenSource, House
 
 FEW, MANY = 20, 500
 """Estates for each property: in every test run, and in the long proof."""
@@ -88,6 +90,31 @@ def the_size_of_pages_decides_nothing(plan: Plan, seed: int) -> None:
     whole = judged(swept(plan.estate()))
     paged = judged(swept(plan.estate(), page_rows=1 + seed % 7))
     assert lines(paged, without_calls=True) == lines(whole, without_calls=True)
+
+
+def what_a_model_reads_beside_the_sweep_changes_no_answer(plan: Plan, seed: int) -> None:
+    random = Random(seed)
+    estate = plan.estate()
+    own = swept(estate)
+    reads = swept(estate, page_rows=1 + seed % 9, origin=Origin.MODEL)
+    reads += [_narrowed(estate, random, number) for number in range(4)]
+    some = random.sample(reads, random.randint(1, len(reads)))
+    read = [msgspec.structs.replace(call, id=f"model-{call.id}") for call in some]
+    assert _answers(judged([*read, *own])) == _answers(judged(own))
+
+
+def _answers(detection: Detection) -> tuple[set[Condition], set[tuple[object, ...]]]:
+    """What is wrong and what was looked at, whichever row shows it."""
+    return conditions(detection.signals), {(*look[:3], look.look) for look in detection.examined}
+
+
+def _narrowed(estate: Estate, random: Random, number: int) -> ToolCall:
+    """A read of one resource alone, as a model asks for it."""
+    tool_name, selector, value = random.choice(SWEPT)
+    about = random.choice([each.id for each in estate.resources])
+    asked: dict[str, object] = {selector: value, "resource_id": about}
+    output = Toolbox(estate, NOW).call(tool_name, asked)
+    return ToolCall(id=f"one-{number}", tool_name=tool_name, input=asked, output=output, origin=Origin.MODEL)
 
 
 def a_missing_page_clears_nothing_of_its_sweep(plan: Plan, seed: int) -> None:
@@ -269,6 +296,7 @@ PROPERTIES: tuple[Property, ...] = (
     the_order_of_an_estate_decides_nothing,
     structs_and_their_recorded_text_say_the_same,
     the_size_of_pages_decides_nothing,
+    what_a_model_reads_beside_the_sweep_changes_no_answer,
     a_missing_page_clears_nothing_of_its_sweep,
     a_page_that_was_cut_off_says_no_more_than_the_whole,
     a_value_of_the_wrong_type_is_told_and_costs_nothing_elsewhere,

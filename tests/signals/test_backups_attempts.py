@@ -361,6 +361,26 @@ class TestWhatClears:
         each = page(tasks(task()), filters=((name, "'x'"),))
         assert look(run(FailedBackupDetector, each, inventory=world(guest())), Kind.BACKUP_FAILED, GUEST) == answer
 
+    @pytest.mark.parametrize("model_first", [True, False])
+    def test_a_job_that_a_model_read_as_well_is_cleared_by_the_sweep_all_the_same(self, model_first: bool) -> None:
+        good = task(0, "OK", 1, node="pve1", type="vzdump")
+        recent: Page = BackupsOutput(recent_tasks=[good], complete=True)
+        pages = [page(recent, "c1", origin=Origin.MODEL), page(tasks(good), "c2")]
+        notes = run(FailedBackupDetector, *(pages if model_first else reversed(pages)), inventory=world(guest()))
+        assert look(notes, Kind.BACKUP_FAILED, "pve1", "vzdump") is Look.CLEAR
+
+    def test_a_success_of_a_job_that_only_a_model_saw_clears_nothing(self) -> None:
+        newer = page(tasks(task(0, "OK", 1, node="pve1", type="vzdump")), "c1", origin=Origin.MODEL)
+        sweep = page(tasks(task(0, FAILED, 3, node="pve1", type="vzdump")), "c2")
+        notes = run(FailedBackupDetector, newer, sweep, inventory=world(guest()))
+        assert look(notes, Kind.BACKUP_FAILED, "pve1", "vzdump") == NO_ANSWER
+
+    def test_half_of_the_list_that_a_model_read_keeps_no_sweep_from_clearing(self) -> None:
+        failed, good = task(status=FAILED, hours=3), task()
+        half = page(tasks(failed), "c1", origin=Origin.MODEL)
+        notes = run(FailedBackupDetector, half, page(tasks(failed, good), "c2"), inventory=world(guest()))
+        assert look(notes, Kind.BACKUP_FAILED, GUEST) is Look.CLEAR
+
     def test_a_failure_seen_by_a_model_keeps_a_sweep_from_clearing(self) -> None:
         newer = page(tasks(task(status=FAILED, hours=0.5)), "c2", origin=Origin.MODEL)
         notes = run(FailedBackupDetector, page(tasks(task())), newer, inventory=world(guest()))
