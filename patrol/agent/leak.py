@@ -13,6 +13,7 @@ _TAGS = re.compile(
 )
 _REASONING_OPEN = re.compile(r"<\s*(?:think|thought)\s*>|<[|\uff5c]\s*reasoning\s*[|\uff5c]>", re.IGNORECASE)
 _REASONING_CLOSE = re.compile(r"<\s*/\s*(?:think|thought)\s*>|<[|\uff5c]\s*/\s*reasoning\s*[|\uff5c]>", re.IGNORECASE)
+_OBJECT_BEGUN = re.compile(r"(?:```[a-z]*\s*)?\{[^{}]{0,80}\Z")
 _LONGEST_TAG = 40
 """Characters that a tag which has only begun can have: a tail without an end is held back no longer than this."""
 _PRELUDE_LETTERS = 16
@@ -30,10 +31,10 @@ class LeakGuard:
         names = sorted(tool_names, key=len, reverse=True)
         self._names = tuple(names)
         words = "|".join(map(re.escape, names)) or "(?!)"
-        # A call as code, or as an object at the beginning of a line, inside a fence or not.
+        # A call as code, or as an object, inside a fence or not.
         self._calls = re.compile(
             rf"(?<!\w)(?:{words})\s*\("
-            rf"|^[ \t]*(?:```[a-z]*[ \t]*\n[ \t]*)?\{{\s*\"(?:name|tool|function)\"\s*:\s*\"(?:{words})\"",
+            rf"|(?:```[a-z]*[ \t]*\n[ \t]*)?\{{\s*\"(?:name|tool|function)\"\s*:\s*\"(?:{words})\"",
             re.MULTILINE,
         )
         self._held = ""
@@ -99,13 +100,10 @@ class LeakGuard:
         tag = text.rfind("<", max(0, len(text) - _LONGEST_TAG))
         if tag >= 0 and ">" not in text[tag:]:
             return len(text) - tag
-        line = text.rfind("\n") + 1
-        if re.match(r"[ \t]*(?:```[a-z]*\s*)?\{[^{}]{0,80}\Z", text[line:]) and not self._shown_on_line(line):
-            return len(text) - line
+        begun = _OBJECT_BEGUN.search(text)
+        if begun is not None:
+            return len(text) - begun.start()
         return max((_begun(text, name) for name in (*self._names, _MINIMAX)), default=0)
-
-    def _shown_on_line(self, line: int) -> bool:
-        return line == 0 and bool(self._line_start().strip())
 
 
 def _begun(text: str, name: str) -> int:

@@ -21,6 +21,8 @@ LEAKS = {
     "a call as code with a space": "Done. pulse_query (action='list')",
     "an object": 'Done.\n{"name": "pulse_query", "arguments": {"action": "list"}}',
     "an object in a fence": 'Done.\n```json\n{"name": "pulse_query", "arguments": {}}\n```',
+    "an object in a line": 'Now: {"name": "pulse_query", "arguments": {}}',
+    "an object in a list": 'Now: [{"name": "pulse_query", "arguments": {}}]',
     "an object with another word for the name": 'Done.\n{"tool": "pulse_query"}',
 }
 
