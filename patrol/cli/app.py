@@ -20,6 +20,7 @@ COMMANDS = {
     "runs": "Lists earlier runs and what they concluded.",
     "replay": "Detects again what an earlier run detected, from its record.",
     "resources": "Lists what is watched, and what does not exist any more.",
+    "collect": "Reads what only root may, for a Patrol without root.",
     "sample": "Takes one sample of what changes by the minute, for averages and trends.",
     "doctor": "Checks the set-up: what would Patrol be blind to?",
     "config": "Shows and checks settings, prints a sample.",

@@ -1,8 +1,12 @@
 """From settings to sources."""
 
+import os
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
+from patrol.estate.sources.local.host import Host
+from patrol.estate.sources.local.privileged_file import PLACE, Found, find_answers
 from patrol.estate.sources.local.source import LIGHT_READERS, LocalSource
 from patrol.estate.sources.model import Source
 from patrol.estate.sources.snapshot import SnapshotSource
@@ -41,7 +45,12 @@ def snapshot_sources(files: Sequence[Path], timeout_seconds: float) -> list[Boun
     ]
 
 
+def _answers_of_root(host: Host, now: datetime) -> Found:
+    """What `patrol collect` left; root itself reads everything by itself."""
+    return Found() if os.geteuid() == 0 else find_answers(PLACE, host, now)
+
+
 def _source(settings: SourceSettings) -> Source:
     if isinstance(settings, LocalSettings):
-        return LocalSource(settings.name)
+        return LocalSource(settings.name, answers=_answers_of_root)
     return SnapshotSource(settings.name, settings.file, max_age=settings.max_age)

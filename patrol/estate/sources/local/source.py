@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 import msgspec
@@ -19,6 +20,8 @@ from patrol.estate.sources.local.memory import read_memory
 from patrol.estate.sources.local.network import read_network
 from patrol.estate.sources.local.parallel import ParallelReaders, Reader
 from patrol.estate.sources.local.pressure import read_pressure
+from patrol.estate.sources.local.privileged import AnsweredHost
+from patrol.estate.sources.local.privileged_file import Found
 from patrol.estate.sources.local.raid import read_raid
 from patrol.estate.sources.local.temperatures import read_temperatures
 from patrol.estate.sources.local.units import read_units
@@ -70,25 +73,34 @@ LIGHT_READERS = tuple(reader for reader in READERS if LIGHT_TOPICS.issuperset(re
 
 
 class LocalSource:
-    """This host, read without root as far as that goes."""
+    """This host, read without root as far as that goes. `answers`: finds what root has read of it."""
 
     type = "local"
 
-    def __init__(self, name: str = "local", host: Host | None = None, readers: Sequence[Reader] = READERS) -> None:
+    def __init__(
+        self,
+        name: str = "local",
+        host: Host | None = None,
+        readers: Sequence[Reader] = READERS,
+        answers: Callable[[Host, datetime], Found] = lambda _host, _now: Found(),
+    ) -> None:
         self.name = name
         self._host = host or Host()
         self._readers = ParallelReaders(readers)
+        self._answers = answers
 
     def collect(self, request: CollectRequest) -> Collected:
         """Reads everything it can before the deadline. Never raises for what could not be read."""
         began = time.monotonic()
         identity = read_identity(self._host)
         where = Where(source=self.name, host_id=identity.host_id, hostname=identity.hostname)
-        parts = self._readers.read(self._host, where, request)
+        found = self._answers(self._host, request.now)
+        host = self._host if found.answers is None else AnsweredHost(self._host, found.answers)
+        parts = self._readers.read(host, where, request)
         state = SourceState(
             name=self.name,
             type=self.type,
-            detail=identity.surroundings,
+            detail="; ".join(filter(None, (identity.surroundings, found.said))),
             duration_seconds=round(time.monotonic() - began, 3),
             read=[Topic.INVENTORY, *(topic for reader, part in parts for topic in _topics_read(reader, part))],
         )
