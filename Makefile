@@ -11,7 +11,7 @@ WORKERS ?= auto
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long test-live-model lint types format lock sample map bench clean
+.PHONY: help run test test-long test-live-model lint types format lock sample map bench clean systemd-check
 
 help: ## Says what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -51,6 +51,9 @@ map: $(INSTALLED) ## Writes the map of the tree into docs/architecture.md
 
 bench: $(INSTALLED) ## Measures start-up, detection, recovery, findings, runs and models (ARGS="detect --sizes 1000")
 	$(BIN)/python -m tests.bench $(ARGS)
+
+systemd-check: ## Checks the units of systemd/ and prints how exposed they are
+	@systemd/check.sh
 
 clean: ## Removes what was made, but no data of yours
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis

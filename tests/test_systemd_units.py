@@ -1,0 +1,74 @@
+"""The units of systemd/: verified, closed enough, every line of the sandbox explained, and true of the daemon."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from patrol.cli.app import COMMANDS
+from patrol.daemon.life import Bounds
+from patrol.estate.sources.local.privileged_file import PLACE
+
+ROOT = Path(__file__).resolve().parents[1]
+UNITS = ROOT / "systemd"
+PLAIN = {
+    *("Type", "NotifyAccess", "ExecStart", "ExecReload", "Restart", "RestartSec", "RestartPreventExitStatus"),
+    *("WatchdogSec", "TimeoutStartSec", "TimeoutStopSec", "KillMode", "StateDirectory", "StateDirectoryMode"),
+    *("ConfigurationDirectory", "ConfigurationDirectoryMode"),
+}
+"""What the service does, and not what it may not do."""
+
+
+def section(unit: str, name: str) -> dict[str, list[str]]:
+    """The lines of a section by their names; a name may come several times."""
+    found: dict[str, list[str]] = {}
+    current = ""
+    for line in (UNITS / unit).read_text().splitlines():
+        if line.startswith("["):
+            current = line.strip("[]")
+        elif current == name and "=" in line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def seconds(text: str) -> float:
+    number, unit = re.fullmatch(r"(\d+)(s|min)", text).groups()
+    return int(number) * {"s": 1, "min": 60}[unit]
+
+
+def test_systemd_finds_nothing_wrong_and_the_sandbox_is_tight() -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd is not installed")
+    done = subprocess.run([UNITS / "check.sh"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    scores = dict(re.findall(r"^(\S+\.service): ([\d.]+)", done.stdout, re.MULTILINE))
+    assert float(scores["patrol.service"]) <= 2.0
+
+
+def test_every_line_of_the_sandbox_is_explained() -> None:
+    text = (ROOT / "docs/operations.md").read_text()
+    lines = section("patrol.service", "Service").keys() - PLAIN
+    assert len(lines) > 20
+    assert {name for name in lines if not re.search(rf"`{name}\b", text)} == set()
+
+
+def test_the_units_start_commands_that_exist() -> None:
+    for unit in ("patrol.service", "patrol-collect.service"):
+        (line,) = section(unit, "Service")["ExecStart"]
+        assert line.split()[1] in COMMANDS
+
+
+def test_the_end_has_more_time_than_the_daemon_takes_for_it() -> None:
+    bounds = Bounds()
+    needed = bounds.finish + bounds.cancel + bounds.jobs + bounds.http
+    assert seconds(section("patrol.service", "Service")["TimeoutStopSec"][0]) > needed
+
+
+def test_root_writes_where_the_daemon_reads_and_only_there() -> None:
+    lines = section("patrol-collect.service", "Service")
+    assert lines["ReadWritePaths"] == [str(PLACE.parent)]
+    assert lines["PrivateNetwork"] == ["yes"]
+    assert str(PLACE.parent) in (UNITS / "patrol.tmpfiles").read_text()
