@@ -13,11 +13,28 @@ from patrol.api.errors import ApiError, from_http
 from patrol.api.front import Front
 from patrol.api.gate import Gate
 from patrol.api.guards import PUBLIC_PATHS, GuardedRoute, access_of
-from patrol.api.routes import health, login, security
+from patrol.api.routes import (
+    alerts,
+    findings,
+    health,
+    login,
+    metrics,
+    runs,
+    security,
+    settings,
+    silences,
+    status,
+    stream,
+    verbs,
+)
 from patrol.api.services import Services
 from patrol.database import StorageError
 
-ROUTERS: tuple[APIRouter, ...] = (health.router, security.router, login.router, openapi.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    *(health.router, security.router, login.router, openapi.router, metrics.router),
+    *(status.router, runs.router, stream.router, findings.router, verbs.router, silences.router),
+    *(settings.router, alerts.router),
+)
 """Every router has `route_class=GuardedRoute`."""
 
 _HIDING = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})

@@ -5,12 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from patrol.accounts.hashing import RandomBytes
+from patrol.api.live.hub import StreamHub
 from patrol.database import Database
+from patrol.run.observer import NoObserver, Observer
 from patrol.settings.load import LoadedSettings
 
 
 def _nothing() -> Sequence[str]:
     return ()
+
+
+def _nothing_counted() -> tuple[bytes, str]:
+    return b"", "text/plain; version=0.0.4; charset=utf-8"
 
 
 def _nobody() -> None:
@@ -21,9 +27,13 @@ def _nobody() -> None:
 class Services:
     """Everything that routes may use. Nothing of it is looked up anywhere else: no globals, no clock of their own.
 
-    `settings`: those in force now, asked for each time, since a daemon may read them anew. `user_id`: of the user
-    that the process runs as; a process of that user, or of root, on the unix socket is let in. `not_ready`: what
-    the daemon still waits for, as short sentences; empty when it is ready. `nudge`: says that there is new work.
+    `settings`: those of file and environment, asked for each time, since a daemon may read them anew; what operators
+    store is laid over them where it counts (`patrol.overrides`). `user_id`: of the user that the process runs as; a
+    process of that user, or of root, on the unix socket is let in. `not_ready`: what the daemon still waits for, as
+    short sentences; empty when it is ready. `nudge`: says that there is new work; `settings_changed`: that an operator
+    has stored settings, or paused Patrol; both from any thread. `stream`: where runs tell what happens. `observer`: is
+    told what became of each trigger that is offered here. `exposition`: what Prometheus is told, and its content type;
+    called in a thread.
     """
 
     database: Database
@@ -34,3 +44,7 @@ class Services:
     user_id: int
     not_ready: Callable[[], Sequence[str]] = _nothing
     nudge: Callable[[], None] = _nobody
+    exposition: Callable[[], tuple[bytes, str]] = _nothing_counted
+    settings_changed: Callable[[], None] = _nobody
+    observer: Observer = NoObserver()  # noqa: RUF009 - it has no state that could be shared
+    stream: StreamHub

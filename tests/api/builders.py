@@ -18,6 +18,7 @@ from patrol.accounts.tokens import TokenStore, TokenWish
 from patrol.accounts.users import UserStore
 from patrol.api.app import create_app
 from patrol.api.guards import csrf_token
+from patrol.api.live.hub import StreamHub
 from patrol.api.services import Services
 from patrol.database import Database, StorageError, open_database
 from patrol.settings.interface import ApiSection
@@ -52,6 +53,8 @@ class House:
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
+        self._loaded: LoadedSettings | None = None
+        self.stream = StreamHub(lambda: self.now)
         self.app: FastAPI = create_app(self.services)
 
     @property
@@ -64,10 +67,14 @@ class House:
             random_bytes=self._bytes,
             user_id=1000,
             not_ready=lambda: self.not_ready,
+            stream=self.stream,
         )
 
     def _settings(self) -> LoadedSettings:
-        return LoadedSettings(settings=Settings(api=self.api), file=None, database_url="sqlite://", origins={})
+        if self._loaded is None or self._loaded.settings.api is not self.api:
+            settings = Settings(api=self.api)
+            self._loaded = LoadedSettings(settings=settings, file=None, database_url="sqlite://", origins={})
+        return self._loaded
 
     def _id(self) -> str:
         return f"{next(self._numbers):032x}"

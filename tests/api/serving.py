@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import uvicorn
 
 from patrol.api.app import create_app
+from patrol.api.live.hub import StreamHub
 from patrol.api.peer import PeerProtocol
 from patrol.api.services import Services
 from patrol.database import open_database
@@ -26,6 +27,7 @@ def main(path: str) -> None:
         ids=lambda: uuid.uuid4().hex,
         random_bytes=os.urandom,
         user_id=os.geteuid(),
+        stream=StreamHub(lambda: datetime.now(UTC)),
     )
     network = socket.create_server(("127.0.0.1", 0))
     local = socket.socket(socket.AF_UNIX)

@@ -1,0 +1,77 @@
+"""What a request may say: texts that a database takes, instants that a clock can reach, JSON that is one value."""
+
+import json
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Request
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from findings.rows import storable
+from patrol.api.errors import ApiError
+from patrol.api.services import Services
+
+NOTE_CHARACTERS = 2_000
+ID_CHARACTERS = 300
+
+
+def _utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("no such time in UTC") from error
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
+"""An instant with its zone (RFC 3339), in UTC."""
+Note = Annotated[str, Field(max_length=NOTE_CHARACTERS), AfterValidator(storable)]
+"""Words of an operator."""
+Id = Annotated[str, Field(min_length=1, max_length=ID_CHARACTERS), AfterValidator(storable), AfterValidator(str.strip)]
+"""An id or a name."""
+
+
+class Body(BaseModel):
+    """A body that is taken as it is meant, or not at all: an unknown field is refused."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+def services_of(request: Request) -> Services:
+    """What the application was given."""
+    services: Services = request.app.state.services
+    return services
+
+
+async def read_json(request: Request) -> Any:
+    """The one JSON value of a body, whatever it says its type is; None for an empty body. Raises ApiError."""
+    body = await request.body()
+    if not body.strip():
+        return None
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ApiError(HTTPStatus.BAD_REQUEST, "invalid_json", "The body is not JSON") from error
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def fitted(model: type[Model], value: Any, code: str) -> Model:
+    """A value as this model. Raises ApiError with that code, naming each field that is wrong, never its value."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        fields = {
+            ".".join(str(step)[:80] for step in each["loc"]) or "body": str(each["msg"])[:200]
+            for each in error.errors(include_url=False, include_input=False)[:20]
+        }
+        names = ", ".join(fields)
+        message = f"Not as it should be: {names}"
+        raise ApiError(HTTPStatus.BAD_REQUEST, code, message, details={"fields": fields}) from error
+
+
+def body_schema(model: type[BaseModel], *, required: bool) -> dict[str, Any]:
+    """The description of a body that a route reads by itself."""
+    content = {"application/json": {"schema": model.model_json_schema(ref_template="#/components/schemas/{model}")}}
+    return {"requestBody": {"required": required, "content": content}}
