@@ -31,7 +31,7 @@ def url() -> Iterator[str]:
 
 
 def section(url: str, *, streaming: bool = True) -> ModelSection:
-    """A slow model: its prompt takes a minute or more on a busy machine."""
+    """A slow model: its prompt takes a minute or more on a busy machine, and it does not know when to end."""
     return ModelSection(
         name="openai:gemma3-270m",
         base_url=url,
@@ -39,7 +39,7 @@ def section(url: str, *, streaming: bool = True) -> ModelSection:
         streaming=streaming,
         context_window=WINDOW,
         request_timeout=timedelta(minutes=15),
-        phase_timeout=timedelta(minutes=30),
+        phase_timeout=timedelta(minutes=20),
     )
 
 
@@ -50,7 +50,9 @@ def tell(capsys: pytest.CaptureFixture[str], **seen: object) -> None:
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-def test_a_forced_call_comes_back_as_a_call(url: str, capsys: pytest.CaptureFixture[str], *, streaming: bool) -> None:
+def test_a_real_server_answers_with_words_or_with_the_call_that_was_asked_for(
+    url: str, capsys: pytest.CaptureFixture[str], *, streaming: bool
+) -> None:
     question = Prompt(
         system="You watch over servers.",
         messages=(UserMessage(text="Look at the node pve1."),),
@@ -61,6 +63,8 @@ def test_a_forced_call_comes_back_as_a_call(url: str, capsys: pytest.CaptureFixt
     reply = asyncio.run(converse(open_provider(section(url, streaming=streaming)), question))
     tell(capsys, streaming=streaming, text=reply.message.text, calls=reply.message.calls, usage=reply.usage)
     assert [call.name for call in reply.message.calls] == ["look"] or reply.message.text
+    assert reply.usage.input_tokens
+    assert reply.usage.output_tokens
 
 
 def test_the_checks_carry_a_run_whose_model_is_real(
