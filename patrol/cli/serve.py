@@ -15,8 +15,10 @@ from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.records import ORG, opened
 from patrol.daemon.in_force import secrets_of
+from patrol.daemon.interface import Interface
 from patrol.daemon.life import Daemon, DeadPartError
 from patrol.daemon.notify import take_supervision
+from patrol.daemon.serving import ListenError
 from patrol.logs import Redaction, configure_logs, writes_json
 
 
@@ -44,11 +46,14 @@ def serve(config_file: ConfigOption = None) -> None:
                 clock=_now,
                 ids=_new_id,
                 org_id=ORG,
+                serve=Interface(),
             )
             await daemon.run()
 
         try:
             asyncio.run(live())
+        except ListenError as error:
+            raise CommandError(str(error)) from error
         except DeadPartError as error:
             raise CommandError(f"a part of the daemon has ended: {error}", ExitCode.FAILED) from error
     structlog.stdlib.get_logger("patrol.daemon").info("closed")

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from patrol.run import RunReport
 from patrol.run.cancel import RunCancelledError
+from patrol.run.record_model import RunRecord
 from patrol.run.store import RunInProgressError
 from patrol.schedule.upkeep import record_owed
 from patrol.work.model import Work
@@ -38,13 +39,14 @@ def put_back(now: datetime, why: str) -> Ending:
     return Ending(at=now, error=why, not_before=now)
 
 
-def close_work(connection: Connection, org_id: str, work: Work, ending: Ending) -> None:
-    """Writes it down. A run that has no record by now gets one. Raises WorkLostError."""
+def close_work(connection: Connection, org_id: str, work: Work, ending: Ending) -> list[RunRecord]:
+    """Writes it down, and returns the records of runs that had none by now. Raises WorkLostError."""
     store = WorkStore(connection, org_id)
     if ending.not_before is not None:
         store.put_back(work, ending.at, ending.not_before, ending.error)
     elif ending.error:
         store.fail(work, ending.at, ending.error)
-        record_owed(connection, org_id)
+        return record_owed(connection, org_id)
     else:
         store.finish(work, ending.at)
+    return []

@@ -19,6 +19,7 @@ from patrol.daemon.run_line import run_line
 from patrol.database import Database, StorageError
 from patrol.run import Patrol, RunReport
 from patrol.run.cancel import Cancel
+from patrol.run.observer import Observer
 from patrol.run.request import RunRequest
 from patrol.run.store import RunStore
 from patrol.schedule.gates import gates_of
@@ -60,17 +61,24 @@ class House(Protocol):
         """What may start a run."""
         ...
 
+    @property
+    def observer(self) -> Observer:
+        """Who is told how runs go."""
+        ...
+
     def pulse(self) -> Pulse:
         """The pulse of a run that begins now."""
         ...
 
-    def patrol(self, cancel: Cancel, pulse: Pulse) -> Patrol:
+    def patrol(self, run_id: str, cancel: Cancel, pulse: Pulse) -> Patrol:
         """What carries that run out."""
         ...
 
 
 class Executor:
     """The runs of one organisation, as long as `work` goes on. `ended`: told of each run when it is recorded.
+
+    `is_locked_out`: the database did not let it claim when it last tried.
 
     Invariant: each claimed run ends in a record under its reserved id, whatever ends it; where nothing can be
     written, the next start does it.
@@ -101,7 +109,7 @@ class Executor:
         self._news = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._stops = False
-        self._is_locked_out = False
+        self.is_locked_out = False
 
     @property
     def under_way(self) -> list[UnderWay]:
@@ -154,13 +162,13 @@ class Executor:
         try:
             found = await asyncio.to_thread(self._claimed, now)
         except StorageError as error:
-            if not self._is_locked_out:
+            if not self.is_locked_out:
                 _log.warning("runs cannot be claimed, and are tried again", error=str(error))
-            self._is_locked_out = True
+            self.is_locked_out = True
             return NothingDue(ask_at=now + self._retry)
-        if self._is_locked_out:
+        if self.is_locked_out:
             _log.info("runs can be claimed again")
-        self._is_locked_out = False
+        self.is_locked_out = False
         return found
 
     def _claimed(self, now: datetime) -> Claimed:
@@ -195,7 +203,7 @@ class Executor:
 
     async def _wait(self, ask_at: datetime | None) -> None:
         seconds = self._polled_every.total_seconds()
-        if self._is_locked_out and ask_at is not None:
+        if self.is_locked_out and ask_at is not None:
             seconds = self._retry.total_seconds()
         elif ask_at is not None:
             seconds = min(seconds, max((ask_at - self._clock()).total_seconds(), 0.05))
@@ -236,7 +244,7 @@ class Executor:
     def _run(self, under: UnderWay) -> None:
         result: RunReport | BaseException
         try:
-            patrol = self._house.patrol(under.cancel, under.pulse)
+            patrol = self._house.patrol(under.claim.work.run_id, under.cancel, under.pulse)
             result = patrol.run(request_of(under.claim))
         except BaseException as error:  # noqa: BLE001 - whatever ends a run: it is told, recorded, and the next one begins
             result = error
@@ -260,7 +268,7 @@ class Executor:
         """Writes down how it ended; waits for the database as long as the daemon lives."""
         while True:
             try:
-                await asyncio.to_thread(
+                records = await asyncio.to_thread(
                     self._database.transact,
                     lambda connection: close_work(connection, self._org_id, claim.work, ending),
                 )
@@ -273,6 +281,8 @@ class Executor:
                     return
                 await asyncio.sleep(self._retry.total_seconds())
             else:
+                for record in records:
+                    self._house.observer.run_ended(record, None)
                 return
 
     async def _tell(self, under: UnderWay, result: RunReport | BaseException) -> None:

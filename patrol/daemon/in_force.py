@@ -7,6 +7,7 @@ from datetime import datetime
 
 from patrol.agent.model import Provider
 from patrol.agent.wire.opening import open_provider
+from patrol.api.live.hub import StreamHub
 from patrol.daemon.pulse import Pulse, longest_silence
 from patrol.database import Database
 from patrol.run import Patrol
@@ -14,6 +15,7 @@ from patrol.run.analyst import Analysts, NoModel
 from patrol.run.cancel import Cancel
 from patrol.run.model_access import ModelAccess, Opener
 from patrol.run.model_work.store import ModelWorkStore
+from patrol.run.observer import Observer
 from patrol.run.request import Ids
 from patrol.run.sampler import Sampler
 from patrol.run.sources import configured_sources, light_sources
@@ -31,12 +33,19 @@ def opened_model(model: ModelSection, remaining: Callable[[], float]) -> Provide
 
 @dataclass(slots=True, kw_only=True)
 class InForce:
-    """What a run is made of, by the settings in force when it begins. `loaded` is replaced as a whole."""
+    """What a run is made of, by the settings in force when it begins.
 
+    `given`: those of file and environment; `loaded`: the same with what operators stored. Each is replaced as a whole.
+    `live`: where runs tell what happens. `observer`: is told how they go.
+    """
+
+    given: LoadedSettings
     loaded: LoadedSettings
     database: Database
     clock: Callable[[], datetime]
     ids: Ids
+    live: StreamHub
+    observer: Observer
     opener: Opener = opened_model
 
     @property
@@ -53,19 +62,30 @@ class InForce:
         """The pulse of a run that begins now."""
         return Pulse(longest_silence(self.settings))
 
-    def patrol(self, cancel: Cancel, pulse: Pulse) -> Patrol:
+    def patrol(self, run_id: str, cancel: Cancel, pulse: Pulse) -> Patrol:
         """What carries that run out."""
         settings = self.settings
+        live = self.live.begin(run_id)
+
+        def progress(stage: str, detail: str) -> None:
+            pulse.progress(stage, detail)
+            live.progress(stage, detail)
+
+        def on_text(text: str) -> None:
+            pulse.beat()
+            live.text(text)
+
         return Patrol(
             database=self.database,
             settings=settings,
             sources=configured_sources(settings),
             clock=self.clock,
             ids=self.ids,
-            progress=pulse.progress,
-            analysts=self._analysts(settings, cancel, pulse),
+            progress=progress,
+            analysts=self._analysts(settings, cancel, on_text),
             cancel=cancel,
             beat=pulse.beat,
+            observer=self.observer,
         )
 
     def sample(self) -> object:
@@ -73,7 +93,7 @@ class InForce:
         sources = light_sources(self.settings)
         return Sampler(database=self.database, sources=sources, clock=self.clock).sample() if sources else None
 
-    def _analysts(self, settings: Settings, cancel: Cancel, pulse: Pulse) -> Analysts:
+    def _analysts(self, settings: Settings, cancel: Cancel, on_text: Callable[[str], None]) -> Analysts:
         if not settings.model.name:
             return NoModel()
         return ModelAccess(
@@ -81,7 +101,7 @@ class InForce:
             store=ModelWorkStore(self.database),
             clock=self.clock,
             opener=self.opener,
-            on_text=pulse.heard,
+            on_text=on_text,
             cancel=cancel,
         )
 

@@ -4,21 +4,28 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 
 import structlog
+from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection
 
+from patrol.api.live.hub import RunFeed, StreamHub
 from patrol.daemon.executor import Executor
 from patrol.daemon.in_force import InForce, not_taken_up, secrets_of
 from patrol.daemon.notify import Supervision, alive, ready, reloading, status, stopping
+from patrol.daemon.observers import Observers
 from patrol.database import Database, StorageError
 from patrol.logs import Redaction
+from patrol.metrics import Metrics, RunCounts, StateReader
+from patrol.overrides.store import OverrideStore
 from patrol.run.lease import lease_owner, owner_is_gone
+from patrol.run.observer import Observer
 from patrol.run.request import Ids
 from patrol.run.store import RunStore
 from patrol.schedule.jobs import Job, JobName
@@ -29,6 +36,7 @@ from patrol.schedule.zone import find_zone
 from patrol.settings.load import LoadedSettings, load_settings
 from patrol.settings.problems import SettingsProblemError
 from patrol.triggers.model import TriggerReason
+from patrol.work.queue import Offered
 
 _log = structlog.stdlib.get_logger("patrol.daemon")
 
@@ -55,6 +63,7 @@ Serve = Callable[["Daemon"], Awaitable[Callable[[], Awaitable[None]]]]
 class Daemon:
     """One daemon, on its event loop. `config`: the settings file as it was given on the command line.
 
+    `loaded`: of file and environment; what operators stored is laid over it. `observers`: are told how runs go.
     `serve`: starts the HTTP interface once everything else is there.
     """
 
@@ -66,9 +75,12 @@ class Daemon:
     clock: Callable[[], datetime]
     ids: Ids
     org_id: str
+    observers: Sequence[Observer] = ()
     serve: Serve | None = None
     bounds: Bounds = field(default_factory=Bounds)
     load: Callable[[Path | None], LoadedSettings] = load_settings
+    live: StreamHub = field(init=False)
+    metrics: Metrics = field(init=False)
     in_force: InForce = field(init=False)
     executor: Executor = field(init=False)
     timetable: Timetable = field(init=False)
@@ -76,6 +88,7 @@ class Daemon:
     _hurry: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _reloads: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _loop: asyncio.AbstractEventLoop = field(init=False)
     _status: str = field(default="", init=False)
     _refused: str = field(default="", init=False)
     _begun: bool = field(default=False, init=False)
@@ -83,8 +96,21 @@ class Daemon:
     is_ready: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Makes the parts; nothing is begun."""
-        self.in_force = InForce(loaded=self.loaded, database=self.database, clock=self.clock, ids=self.ids)
+        """Makes the parts; nothing is begun. Raises StorageError."""
+        self._loop = asyncio.get_running_loop()
+        self.live = StreamHub(self.clock)
+        self.metrics = self._counted()
+        self.in_force = InForce(
+            given=self.loaded,
+            loaded=self._with_stored(self.loaded),
+            database=self.database,
+            clock=self.clock,
+            ids=self.ids,
+            live=self.live,
+            observer=Observers(
+                [RunCounts(self.metrics, self.database, self.org_id), *self.observers, RunFeed(self.live)]
+            ),
+        )
         self.executor = Executor(
             self.in_force,
             database=self.database,
@@ -94,7 +120,7 @@ class Daemon:
             ended=self._tell_status,
         )
         self.timetable = Timetable(
-            self._jobs(self.loaded),
+            self._jobs(self.in_force.loaded),
             database=self.database,
             org_id=self.org_id,
             clock=self.clock,
@@ -145,6 +171,25 @@ class Daemon:
         """There is new work, or the pause has changed. From any thread."""
         self.executor.nudge()
 
+    def waits_for(self) -> list[str]:
+        """What is not there yet, as short sentences; empty when everything goes on."""
+        waits = [] if self.is_ready else ["the daemon is starting or stopping"]
+        if self.executor.is_locked_out:
+            waits.append("the database does not let runs be claimed")
+        if not self.executor.is_going_on():
+            waits.append("a run does nothing any more")
+        return waits
+
+    def _counted(self) -> Metrics:
+        reader = StateReader(
+            database=self.database,
+            settings=lambda: self.in_force.settings,
+            clock=self.clock,
+            subscribers=lambda: self.live.listeners,
+            org_id=self.org_id,
+        )
+        return Metrics(CollectorRegistry(), version=version("patrold"), read_state=reader)
+
     # --- starting ---
 
     def _listen_to_signals(self) -> None:
@@ -159,27 +204,17 @@ class Daemon:
 
     def _recovered(self) -> bool:
         """Closes what the process before left open. Whether a run crashed, so that another one has to look again."""
-        recover(self.database, self.org_id, self.clock(), owner_is_gone)
+        recover(self.database, self.org_id, self.clock(), owner_is_gone, self.in_force.observer)
         return RunStore(self.database, self.org_id).follows_crash()
 
     async def _first_round(self, delay: timedelta, *, follows_crash: bool) -> None:
         """The run of a start, once the machine had its time to start as well."""
-        await asyncio.sleep(delay.total_seconds())
+        # As it was found: what is overdue is begun by the timetable after the same delay.
         due_at = self.timetable.states[JobName.PATROL].due_at
+        await asyncio.sleep(delay.total_seconds())
         while True:
-            now = self.clock()
-
-            def work(connection: Connection, now: datetime = now) -> FirstRun:
-                wanted = first_run(due_at, last_success_at(connection, self.org_id), now)
-                if wanted is FirstRun.NOT_NEEDED and follows_crash:
-                    wanted = FirstRun.STARTUP
-                if wanted is FirstRun.STARTUP:
-                    trigger = full_round(TriggerReason.STARTUP, now)
-                    offer_run(connection, self.org_id, trigger, now, self.in_force.triggers, self.ids)
-                return wanted
-
             try:
-                wanted = await asyncio.to_thread(self.database.transact, work)
+                wanted = await asyncio.to_thread(self._asked_for_first, due_at, follows_crash)
             except StorageError as error:
                 _log.warning("the first run cannot be asked for, and is tried again", error=str(error))
                 await asyncio.sleep(60)
@@ -187,6 +222,23 @@ class Daemon:
                 _log.info("first run", wanted=str(wanted), follows_crash=follows_crash)
                 self.nudge()
                 return
+
+    def _asked_for_first(self, due_at: datetime, follows_crash: bool) -> FirstRun:  # noqa: FBT001 - one caller
+        now = self.clock()
+        trigger = full_round(TriggerReason.STARTUP, now)
+
+        def work(connection: Connection) -> tuple[FirstRun, Offered | None]:
+            wanted = first_run(due_at, last_success_at(connection, self.org_id), now)
+            if wanted is FirstRun.NOT_NEEDED and follows_crash:
+                wanted = FirstRun.STARTUP
+            if wanted is not FirstRun.STARTUP:
+                return wanted, None
+            return wanted, offer_run(connection, self.org_id, trigger, now, self.in_force.triggers, self.ids)
+
+        wanted, offered = self.database.transact(work)
+        if offered is not None:
+            self.in_force.observer.trigger(trigger, offered.decision)
+        return wanted
 
     def _jobs(self, loaded: LoadedSettings) -> list[Job]:
         """The jobs that follow from settings. Raises what `find_zone` raises."""
@@ -198,6 +250,8 @@ class Daemon:
             is_gone=owner_is_gone,
             sample=self.in_force.sample,
             still_alive=self.executor.renew_all,
+            observer=self.in_force.observer,
+            wake=self.nudge,
         )
         return upkeep.jobs(find_zone(loaded.settings.patrol.time_zone))
 
@@ -253,7 +307,10 @@ class Daemon:
     # --- new settings ---
 
     def _reload_soon(self) -> None:
-        task = asyncio.create_task(self.reload())
+        self._soon(self.reload())
+
+    def _soon(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
         self._reloads.add(task)
         task.add_done_callback(self._reloads.discard)
 
@@ -262,20 +319,42 @@ class Daemon:
         async with self._reading:
             self._tell(*reloading())
             try:
-                loaded = await asyncio.to_thread(self.load, self.config)
+                given = await asyncio.to_thread(self.load, self.config)
+                loaded = await asyncio.to_thread(self._with_stored, given)
                 await self.timetable.reload(self._jobs(loaded))
             except (SettingsProblemError, StorageError, OSError, ValueError) as error:
                 self._refused = f"new settings were refused at {self.clock():%H:%M} UTC: see the log"
                 _log.error("the new settings are refused, the old ones stay", problems=str(error).splitlines())
             else:
-                later = not_taken_up(self.in_force.settings, loaded.settings)
+                later = not_taken_up(self.in_force.given.settings, given.settings)
                 self._refused = f"[{'], ['.join(later)}] changed: restart to take it up" if later else ""
                 self.redaction.secrets = (*secrets_of(self.in_force.loaded), *secrets_of(loaded))
-                self.in_force.loaded = loaded
+                self.in_force.given, self.in_force.loaded = given, loaded
                 _log.info("new settings", settings=str(loaded.file or "built-in"), only_after_a_restart=later)
             self._tell(ready())
             self._tell_status()
             self.nudge()
+
+    def settings_changed(self) -> None:
+        """An operator stored settings, or paused or resumed. From any thread."""
+        self._loop.call_soon_threadsafe(self._soon, self._take_up_stored())
+
+    async def _take_up_stored(self) -> None:
+        async with self._reading:
+            try:
+                loaded = await asyncio.to_thread(self._with_stored, self.in_force.given)
+                await self.timetable.reload(self._jobs(loaded))
+            except StorageError as error:
+                _log.error("what operators stored cannot be taken up", error=str(error))
+            else:
+                self.in_force.loaded = loaded
+                _log.info("stored settings", notes=list(loaded.notes))
+            self._tell_status()
+            self.nudge()
+
+    def _with_stored(self, given: LoadedSettings) -> LoadedSettings:
+        with self.database.read() as connection:
+            return OverrideStore(connection, self.org_id).in_force(given)
 
     # --- the end ---
 

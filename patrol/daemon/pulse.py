@@ -36,10 +36,6 @@ class Pulse:
         """It did something."""
         self._last = self._seconds()
 
-    def heard(self, _text: str) -> None:
-        """The model said something."""
-        self.beat()
-
     def progress(self, stage: str, detail: str) -> None:  # noqa: ARG002 - as runs tell it
         """What it does now."""
         with self._lock:

@@ -1,15 +1,15 @@
 """What a daemon's jobs do: enqueue the scheduled run, take back what is not alive, write the records that are owed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
 from sqlalchemy import Connection, func, select
 
 from patrol.database import Database
-from patrol.database.inserts import insert_unless_there
 from patrol.history.downsample import tidy_history
 from patrol.operators.reminders import remind
+from patrol.run.observer import NoObserver, Observer
 from patrol.run.record_model import RunRecord, RunStatus, RunType
 from patrol.run.retention import prune_evidence
 from patrol.run.rows import run_row
@@ -24,6 +24,8 @@ from patrol.triggers.model import Depth, Occasion, Trigger, TriggerReason, Trigg
 from patrol.work.model import Work, WorkReason
 from patrol.work.queue import Ids, Offered, RunQueue, decode
 from patrol.work.store import KEPT, IsGone, WorkStore
+
+NOBODY = NoObserver()
 
 _STATUSES = {
     WorkReason.PAUSED: RunStatus.SKIPPED,
@@ -56,14 +58,30 @@ def offer_run(
     return RunQueue(connection, org_id).offer(trigger, now, gates, ids)
 
 
-def enqueue_scheduled(org_id: str, triggers: TriggersSection, ids: Ids) -> Callable[[Connection, Occurrence], None]:
-    """What the job of the scheduled run does: the run waits from the moment its time is taken, or says why not."""
+@dataclass(slots=True, kw_only=True)
+class ScheduledRun:
+    """What the job of the scheduled run does. `wake`: told that one may wait."""
 
-    def enqueue(connection: Connection, occurrence: Occurrence) -> None:
+    org_id: str
+    triggers: TriggersSection
+    ids: Ids
+    observer: Observer = NOBODY
+    wake: Callable[[], object] = lambda: None
+    _offered: tuple[Trigger, Offered] | None = field(default=None, init=False)
+
+    def enqueue(self, connection: Connection, occurrence: Occurrence) -> None:
+        """The run waits from the moment its time is taken, or it is written down why not."""
         trigger = full_round(TriggerReason.SCHEDULED, occurrence.at, missed=occurrence.missed)
-        offer_run(connection, org_id, trigger, occurrence.at, triggers, ids)
+        offered = offer_run(connection, self.org_id, trigger, occurrence.at, self.triggers, self.ids)
+        self._offered = trigger, offered
 
-    return enqueue
+    def tell(self, _occurrence: Occurrence) -> None:
+        """What became of it, once that is written."""
+        if self._offered is not None:
+            trigger, offered = self._offered
+            self._offered = None
+            self.observer.trigger(trigger, offered.decision)
+            self.wake()
 
 
 _SUCCESSES = (RunStatus.HEALTHY, RunStatus.ISSUES_FOUND, RunStatus.CRITICAL)
@@ -89,30 +107,35 @@ def startup_round(connection: Connection, org_id: str, state: JobState, now: dat
     return full_round(TriggerReason.STARTUP, now) if wanted is FirstRun.STARTUP else None
 
 
-def recover(database: Database, org_id: str, now: datetime, is_gone: IsGone) -> list[Work]:
+def recover(database: Database, org_id: str, now: datetime, is_gone: IsGone, observer: Observer = NOBODY) -> list[Work]:
     """Closes runs and takes back claims whose process is gone, then writes every record that is owed.
 
     Returns the claims that were taken back. Raises StorageError.
     """
-    RunStore(database, org_id).close_crashed(now, is_gone)
+    closed = RunStore(database, org_id).close_crashed(now, is_gone)
 
-    def work(connection: Connection) -> list[Work]:
-        taken = WorkStore(connection, org_id).take_back(now, is_gone)
-        record_owed(connection, org_id)
-        return taken
+    def work(connection: Connection) -> tuple[list[Work], list[RunRecord]]:
+        return WorkStore(connection, org_id).take_back(now, is_gone), record_owed(connection, org_id)
 
-    return database.transact(work)
+    taken, owed = database.transact(work)
+    for run in (*closed, *owed):
+        observer.run_ended(run, None)
+    return taken
 
 
 def record_owed(connection: Connection, org_id: str) -> list[RunRecord]:
     """Writes a record under each run id that was given out and that no run began under; returns them."""
     store = WorkStore(connection, org_id)
-    owed = [(work, _record(work)) for work in store.list_owed()]
-    for work, record in owed:
+    written = []
+    for work in store.list_owed():
+        record = _record(work)
         # A run that began and crashed has its own record, which knows more.
-        connection.execute(insert_unless_there(connection.dialect.name, RUNS), run_row(record))
+        known = select(RUNS.c.id).where(RUNS.c.org_id == org_id, RUNS.c.id == work.run_id)
+        if connection.execute(known).first() is None:
+            connection.execute(RUNS.insert(), run_row(record))
+            written.append(record)
         store.settle(work)
-    return [record for _, record in owed]
+    return written
 
 
 def forget_work(database: Database, org_id: str, now: datetime) -> int:
@@ -124,7 +147,8 @@ def forget_work(database: Database, org_id: str, now: datetime) -> int:
 class Upkeep:
     """What the standing jobs of a daemon need. `sample`: takes one sample; None where no source can be sampled.
 
-    `still_alive`: says, before anybody looks for what is not alive, that what this process does is.
+    `observer`: is told of triggers, and of runs that are closed here; `wake`, that a run may wait. `still_alive`: says,
+    before anybody looks for what is not alive, that what this process does is.
     """
 
     database: Database
@@ -134,6 +158,8 @@ class Upkeep:
     is_gone: IsGone
     sample: Callable[[], object] | None = None
     still_alive: Callable[[datetime], object] = lambda _now: None
+    observer: Observer = NOBODY
+    wake: Callable[[], object] = lambda: None
 
     def jobs(self, zone: tzinfo) -> list[Job]:
         """Every job with its schedule and what it does. After a reload of the settings they are made anew."""
@@ -156,12 +182,19 @@ class Upkeep:
             for name, duty in duties.items()
             if name in found
         ]
-        enqueue = enqueue_scheduled(self.org_id, self.settings.triggers, self.ids)
-        return [Job(name=JobName.PATROL, schedule=found[JobName.PATROL], enqueue=enqueue), *jobs]
+        run = ScheduledRun(
+            org_id=self.org_id,
+            triggers=self.settings.triggers,
+            ids=self.ids,
+            observer=self.observer,
+            wake=self.wake,
+        )
+        schedule = found[JobName.PATROL]
+        return [Job(name=JobName.PATROL, schedule=schedule, enqueue=run.enqueue, duty=run.tell), *jobs]
 
     def _recover(self, occurrence: Occurrence) -> None:
         self.still_alive(occurrence.at)
-        recover(self.database, self.org_id, occurrence.at, self.is_gone)
+        recover(self.database, self.org_id, occurrence.at, self.is_gone, self.observer)
 
     def _tidy(self, occurrence: Occurrence) -> None:
         prune_evidence(self.database, self.settings, occurrence.at, org_id=self.org_id)

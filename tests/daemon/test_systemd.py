@@ -2,10 +2,15 @@
 
 import itertools
 import signal
+import socket
 import time
+from contextlib import closing
 from datetime import datetime
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
 
+from patrol.cli.exit_codes import ExitCode
 from patrol.database import open_database
 from patrol.run.record_model import RunStatus
 from patrol.run.store import RunStore
@@ -110,6 +115,28 @@ def test_the_first_run_comes_after_the_delay_has_one_line_and_none_follows_a_res
         time.sleep(0.5)
         stops(daemon)
     assert runs(tmp_path) == [("startup", RunStatus.HEALTHY)]
+
+
+def test_it_answers_over_http_when_it_says_that_it_is_ready_and_ends_while_somebody_is_connected(tmp_path):
+    with supervised(tmp_path, QUIET) as daemon:
+        daemon.hear("READY=1")
+        (place,) = daemon.wait_for("listening")[0]["places"]
+        host, _, port = place.rpartition(":")
+        with socket.create_connection((host, int(port))) as idle:
+            with closing(HTTPConnection(host, int(port), timeout=10)) as calling:
+                calling.request("GET", "/readyz")
+                assert calling.getresponse().status == HTTPStatus.OK
+            began = time.monotonic()
+            stops(daemon)
+            assert time.monotonic() - began < 12
+            assert idle.recv(1) == b""
+
+
+def test_where_nobody_can_be_known_it_does_not_listen_beyond_this_machine(tmp_path):
+    with supervised(tmp_path, QUIET.replace("127.0.0.1:0", "0.0.0.0:0")) as daemon:
+        assert daemon.ends() == ExitCode.USAGE
+        assert "patrol token create" in daemon.log.read_text()
+        assert daemon.kinds() == ["STOPPING"] or daemon.kinds() == []
 
 
 def test_interrupting_ends_it_as_well(tmp_path):

@@ -12,8 +12,8 @@ from patrol.schedule.model import Occurrence, first_state
 from patrol.schedule.pauses import pause, resume
 from patrol.schedule.times import Every
 from patrol.schedule.upkeep import (
+    ScheduledRun,
     Upkeep,
-    enqueue_scheduled,
     forget_work,
     full_round,
     offer_run,
@@ -48,7 +48,7 @@ def record(line, run_id):
 
 def schedule_comes(line, missed=0):
     occurrence = Occurrence(name="patrol", due_at=line.now, at=line.now, missed=missed)
-    enqueue = enqueue_scheduled(ORG, TRIGGERS, line.ids)
+    enqueue = ScheduledRun(org_id=ORG, triggers=TRIGGERS, ids=line.ids).enqueue
     line.database.transact(lambda connection: enqueue(connection, occurrence))
 
 
