@@ -12,6 +12,8 @@ from patrol.agent.toolset import Answer, Gate, Purpose, Toolset
 
 AT_ONCE = 4
 """Calls that are made side by side."""
+MOST_AT_A_TURN = 50
+"""Calls of one turn that are answered by a tool; the others are told to wait for the next turn."""
 SAME_CALL = 3
 """How often the same call is answered in one pass."""
 _SHOWN = 200
@@ -66,7 +68,7 @@ class Calls:
         positions: dict[str, int] = {}
         looping = False
         for position, request in enumerate(requests):
-            refusal = self._refusal(request, offered)
+            refusal = _TOO_MANY if position >= MOST_AT_A_TURN else self._refusal(request, offered)
             if refusal is not None:
                 answers[position] = refusal
                 continue
@@ -138,6 +140,12 @@ def refused(code: str, message: str, *, allowed: Sequence[str] = ()) -> Answer:
     if allowed:
         content["allowed"] = list(allowed)
     return Answer(content=content, is_error=True, code=code)
+
+
+_TOO_MANY = refused(
+    "too_many_calls",
+    f"at most {MOST_AT_A_TURN} calls of one turn are answered: make the ones that matter, a few at a time",
+)
 
 
 def _identity(request: ToolRequest) -> str:

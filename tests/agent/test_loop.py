@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from patrol.agent.batch import AT_ONCE, SAME_CALL
+from patrol.agent.batch import AT_ONCE, MOST_AT_A_TURN, SAME_CALL
 from patrol.agent.budget import BudgetRefusal, Unit, Window
 from patrol.agent.failure import Cause, Failure, ModelError
 from patrol.agent.loop import RECOVERY_OUTPUT, Bounds, Ended, Pass, PassResult, Words
@@ -105,6 +105,12 @@ def test_equal_calls_of_one_turn_are_made_once_and_each_is_answered() -> None:
     assert len(tools.log) == 2
     assert len(results(provider.prompts[1])) == 9
     assert not any(each.is_error for each in results(provider.prompts[1]))
+
+
+def test_a_turn_with_thousands_of_calls_is_answered_in_part_and_told_so() -> None:
+    _, provider, tools = run(wants(*(("look", {"a": number}) for number in range(2_000))), says("."))
+    assert len(tools.log) == 2 * MOST_AT_A_TURN
+    assert [code(each) for each in results(provider.prompts[1])] == [None] * MOST_AT_A_TURN + ["too_many_calls"] * 1_950
 
 
 def test_the_same_call_again_and_again_is_stopped_and_then_tools_are_withheld() -> None:
