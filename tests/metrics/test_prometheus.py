@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,18 +9,19 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from patrol.metrics import Metrics, State, exposition
+from tests.daemon.supervisor import documented, supervised
 from tests.metrics.known import EVERYTHING
 from tests.metrics.prometheus import (
     CONFIG,
     ROOT,
     Prometheus,
-    dies_with_us,
     find_program,
     private_server,
     promtool,
     wait_for,
 )
 from tests.metrics.test_contract import CONTRACT
+from tests.run.builders import disk, host
 
 RULES, RULE_TESTS = CONFIG / "patrol.rules.yml", CONFIG / "patrol.rules.test.yml"
 DASHBOARD = ROOT / "config/grafana/patrol.json"
@@ -134,23 +133,25 @@ def test_every_panel_has_a_place_and_a_word_of_its_own() -> None:
 # --- a real server -------------------------------------------------------------------------------------------------
 
 
+DAEMON = """
+[patrol]
+startup_delay = "0"
+[api]
+listen = "127.0.0.1:0"
+"""
+
+
 @pytest.fixture(scope="module")
 def prometheus(installed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A Prometheus that has scraped a process which patrolled once."""
-    folder = tmp_path_factory.mktemp("scraped")
-    command = [*dies_with_us(), sys.executable, "-m", "tests.metrics.small_server", folder / "patrol.db"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True)
-    try:
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
-        with private_server(f"127.0.0.1:{port}", folder / "prometheus") as server:
-            wait_for(lambda: server.query("patrol_build_info") or None, "the first scrape")
+    """A Prometheus that scrapes a daemon which has patrolled once."""
+    home = tmp_path_factory.mktemp("scraped")
+    sources = documented(home, host(97, units=["nginx.service"]), disk(read=False))
+    with supervised(home, DAEMON + sources) as daemon:
+        daemon.wait_for("run")
+        [place] = daemon.wait_for("listening")[0]["places"]
+        with private_server(place, home / "prometheus") as server:
+            wait_for(lambda: server.query("patrol_run_duration_seconds_count == 1") or None, "the run, scraped")
             yield server
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 def test_the_target_is_up_and_nothing_of_it_was_refused(prometheus: Prometheus) -> None:
@@ -159,13 +160,11 @@ def test_the_target_is_up_and_nothing_of_it_was_refused(prometheus: Prometheus) 
 
 
 def test_the_figures_of_a_run_come_back_by_query(prometheus: Prometheus) -> None:
-    assert prometheus.query('patrol_runs_total{trigger="scheduled", status="critical"} > 0') == {
-        ("critical", "scheduled", "full"): 1
-    }
+    assert prometheus.query("patrol_runs_total > 0") == {("critical", "startup", "full"): 1}
+    assert prometheus.query("patrol_triggers_total > 0") == {("accepted", "startup"): 1}
     assert prometheus.query("sum by (severity) (patrol_findings) > 0") == {("critical",): 1, ("warning",): 1}
     assert prometheus.query("sum by (outcome) (patrol_signals_total) > 0") == {("filed",): 2}
     assert prometheus.query("patrol_source_up") == {("local",): 1}
-    assert prometheus.query("patrol_gaps > 0") == {("standing", "local"): 1}
     assert prometheus.query("patrol_run_duration_seconds_count") == {(): 1}
     [age] = prometheus.query('time() - patrol_last_run_timestamp_seconds{type="full"}').values()
     assert -1 < age < 300
