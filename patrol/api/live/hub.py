@@ -26,6 +26,20 @@ NO_RESULTS = frozenset({RunStatus.CRASHED, RunStatus.CANCELLED, RunStatus.DROPPE
 """Runs that ended so have the last event `error`; all others have `complete`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How a stream goes, in seconds. `heartbeat`: the longest silence. `look_up`: how soon the end of a run is noticed
+    that another process carries out, or that never began. `check`: how soon somebody hears no more who was shut out.
+    """
+
+    heartbeat: float = 15.0
+    look_up: float = 5.0
+    check: float = 60.0
+
+
+PACE = Pace()
+
+
 @dataclass(frozen=True, slots=True)
 class LastHeard:
     """The last event that a listener has heard. `run_id` "": it did not say of which run."""
@@ -91,7 +105,8 @@ class LiveRun:
 class StreamHub:
     """All runs that are followed live in this process. `clock` gives aware UTC."""
 
-    def __init__(self, clock: Callable[[], datetime]) -> None:
+    def __init__(self, clock: Callable[[], datetime], *, pace: Pace = PACE) -> None:
+        self.pace = pace
         self._clock = clock
         self._lock = threading.Lock()
         self._traces: dict[tuple[str, str], RunTrace] = {}

@@ -22,7 +22,7 @@ from patrol.api.access import Access
 from patrol.api.asking import RunAccepted, RunWish
 from patrol.api.errors import ApiError
 from patrol.api.guards import ALERTS_WRITE, MONITORING_READ, RUN, GuardedRoute
-from patrol.api.inputs import Body, Id, fitted, read_json, services_of
+from patrol.api.inputs import Body, Id, body_schema, fitted, read_json, services_of
 from patrol.api.routes.runs import ask_for
 from patrol.api.services import Services
 from patrol.estate.memory.store import ResourceMemory
@@ -91,7 +91,15 @@ class InvestigateWish(Body):
     resource_ids: list[Id] = Field(default_factory=list, max_length=50)
 
 
-@router.post("/api/alerts/webhook/{system}")
+_DELIVERY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"description": "a delivery in the format of the system"}}},
+    }
+}
+
+
+@router.post("/api/alerts/webhook/{system}", openapi_extra=_DELIVERY)
 async def webhook(request: Request, access: Annotated[Access, Depends(ALERTS_WRITE)], system: AlertSystem) -> Delivered:
     """Takes a delivery of Alertmanager (version 4), Grafana or Pulse. What is new asks for a quick look."""
     body = await read_json(request)
@@ -127,7 +135,11 @@ def get_alert(request: Request, access: Annotated[Access, Depends(MONITORING_REA
     return alert_document(_find(services, access, alert_id), services.clock())
 
 
-@router.post("/api/alerts/{alert_id}/investigate", response_model_exclude_none=True)
+@router.post(
+    "/api/alerts/{alert_id}/investigate",
+    response_model_exclude_none=True,
+    openapi_extra=body_schema(InvestigateWish, required=False),
+)
 async def investigate(request: Request, access: Annotated[Access, Depends(RUN)], alert_id: str) -> RunAccepted:
     """Asks for a run about the resource of an alert. Who asks again while it goes on gets the same run."""
     value = await read_json(request)

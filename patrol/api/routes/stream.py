@@ -27,11 +27,6 @@ from patrol.work.store import WorkStore
 
 router = APIRouter(route_class=GuardedRoute, tags=["runs"])
 
-HEARTBEAT_SECONDS = 15.0
-LOOKED_UP_EVERY_SECONDS = 5.0
-"""How soon the end of a run is noticed that another process carries out, or that never began."""
-CHECKED_EVERY_SECONDS = 60.0
-"""How long a stream goes on for somebody who was shut out meanwhile."""
 MOST_LISTENERS = 1_000
 
 _EVENT_STREAM: dict[int | str, dict[str, Any]] = {
@@ -71,7 +66,8 @@ class _Following:
         self._access = access
         self._services = services
         self._run_id = run_id
-        self._said_at = self._looked_at = self._checked_at = time.monotonic()
+        self._pace = services.stream.pace
+        self._said_at = self._checked_at = time.monotonic()
 
     async def bytes(self, last: LastHeard | None) -> AsyncIterator[bytes]:
         """All of it, until the run, the daemon or the right to listen ends. Whoever vanishes leaves nothing behind."""
@@ -84,16 +80,16 @@ class _Following:
                     if self._run_id and event["type"] in TERMINAL:
                         return
                 now = time.monotonic()
-                if now - self._said_at >= HEARTBEAT_SECONDS:
+                if now - self._said_at >= self._pace.heartbeat:
                     self._said_at = now
                     yield ping(time.time())
-                if now - self._checked_at >= CHECKED_EVERY_SECONDS:
+                if now - self._checked_at >= self._pace.check:
                     self._checked_at = now
                     if not await self._may_go_on():
                         return
 
     async def _next(self, listener: Listener) -> list[Event]:
-        events = await listener.next(LOOKED_UP_EVERY_SECONDS if self._run_id else HEARTBEAT_SECONDS)
+        events = await listener.next(self._pace.look_up if self._run_id else self._pace.heartbeat)
         if events or not self._run_id or self._services.stream.knows(self._run_id, self._access.org_id):
             return events
         return await run_in_threadpool(self._ended_elsewhere)
