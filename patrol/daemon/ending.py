@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from patrol.daemon.escalations import note_looked_into
 from patrol.run import RunReport
 from patrol.run.cancel import RunCancelledError
 from patrol.run.record_model import RunRecord
 from patrol.run.store import RunInProgressError
 from patrol.schedule.upkeep import record_owed
 from patrol.work.model import Work
+from patrol.work.queue import decode
 from patrol.work.store import WorkStore
 
 
@@ -49,4 +51,7 @@ def close_work(connection: Connection, org_id: str, work: Work, ending: Ending) 
         return record_owed(connection, org_id)
     else:
         store.finish(work, ending.at)
+        trigger = decode(work.payload)
+        if trigger is not None and work.started_at is not None:
+            note_looked_into(connection, org_id, trigger, work.started_at)
     return []

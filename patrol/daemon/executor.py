@@ -14,17 +14,18 @@ import structlog
 from sqlalchemy import Connection
 
 from patrol.daemon.ending import Ending, close_work, put_back
+from patrol.daemon.escalations import Offered, hand_on, rules_of, waits
 from patrol.daemon.pulse import Pulse
 from patrol.daemon.run_line import run_line
 from patrol.database import Database, StorageError
 from patrol.run import Patrol, RunReport
 from patrol.run.cancel import Cancel
 from patrol.run.observer import Observer
-from patrol.run.request import RunRequest
+from patrol.run.request import Ids, RunRequest
 from patrol.run.store import RunStore
 from patrol.schedule.gates import gates_of
 from patrol.schedule.pauses import find_pause
-from patrol.settings.model import TriggersSection
+from patrol.settings.model import Settings, TriggersSection
 from patrol.triggers.model import Slot, Trigger
 from patrol.work.model import WorkKind, WorkState
 from patrol.work.queue import Claim, Claimed, NothingDue, RunQueue
@@ -57,8 +58,18 @@ class House(Protocol):
     """What runs need of the daemon, by the settings that are in force when each begins."""
 
     @property
+    def settings(self) -> Settings:
+        """Those that are in force."""
+        ...
+
+    @property
     def triggers(self) -> TriggersSection:
         """What may start a run."""
+        ...
+
+    @property
+    def ids(self) -> Ids:
+        """Mints ids."""
         ...
 
     @property
@@ -174,15 +185,21 @@ class Executor:
     def _claimed(self, now: datetime) -> Claimed:
         with self._database.read() as connection:
             # Most of the time nothing waits, and nothing need be written to know.
-            if not WorkStore(connection, self._org_id).list_work(WorkKind.RUN, (WorkState.WAITING,)):
+            runs = WorkStore(connection, self._org_id).list_work(WorkKind.RUN, (WorkState.WAITING,))
+            if not runs and not waits(connection, self._org_id, now):
                 return NothingDue()
 
-        def work(connection: Connection) -> Claimed:
+        def work(connection: Connection) -> tuple[Claimed, list[Offered]]:
             self._renewed(connection, now)
             gates = gates_of(self._house.triggers, find_pause(connection, self._org_id, now))
-            return RunQueue(connection, self._org_id).claim(self._owner, now, gates)
+            rules = rules_of(self._house.settings)
+            offered = hand_on(connection, self._org_id, self._owner, now, gates, rules, self._house.ids)
+            return RunQueue(connection, self._org_id).claim(self._owner, now, gates), offered
 
-        return self._database.transact(work)
+        claimed, offered = self._database.transact(work)
+        for trigger, decision in offered:
+            self._house.observer.trigger(trigger, decision)
+        return claimed
 
     def renew_all(self, now: datetime) -> None:
         """Says that all that is under way goes on: before anybody looks for what does not. Raises StorageError.

@@ -29,6 +29,7 @@ from patrol.history.store import HistoryStore
 from patrol.run.analyst import ModelPart
 from patrol.run.dialogue import Dialogue
 from patrol.run.escalating import Escalating
+from patrol.run.handing_on import enqueue_escalations
 from patrol.run.memory import Readings, RunMemory
 from patrol.run.model_work.model import EscalationRecord, EscalationState
 from patrol.run.model_work.store import ModelWorkStore
@@ -149,6 +150,7 @@ def _keep_model_work(
         return []
     decided = conclusions.escalating.decide(after, said, places, silences, run_id=run.id, now=now)
     store.keep_escalations(connection, decided)
+    enqueue_escalations(connection, run.org_id, decided)
     return decided
 
 

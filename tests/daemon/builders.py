@@ -18,7 +18,7 @@ from patrol.run.observer import NoObserver, Observer
 from patrol.run.record_model import RunRecord
 from patrol.run.request import RunReport
 from patrol.run.store import RunStore
-from patrol.settings.model import TriggersSection
+from patrol.settings.model import Settings, TriggersSection
 from patrol.triggers.model import Trigger
 from patrol.triggers.queue import Decision
 from patrol.work.model import Work, WorkKind, WorkState
@@ -68,6 +68,7 @@ class ExecutorHouse:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.settings = Settings()
         self.triggers = TriggersSection()
         self.told = Told()
         self.source = Gated()
@@ -90,14 +91,14 @@ class ExecutorHouse:
             house.patrol(),
             sources=[BoundedSource(source=self.source, timeout_seconds=60)],
             clock=now,
-            ids=self.id,
+            ids=self.ids,
             cancel=cancel,
             beat=pulse.beat,
             progress=pulse.progress,
             observer=self.observer,
         )
 
-    def id(self) -> str:
+    def ids(self) -> str:
         return f"id{next(self._ids)}"
 
     def executor(self, **more: object) -> Executor:
@@ -105,7 +106,9 @@ class ExecutorHouse:
         return Executor(self, database=self.database, org_id=ORG, clock=now, **given)
 
     def offer(self, trigger: Trigger) -> Offered:
-        return self.database.transact(lambda connection: RunQueue(connection, ORG).offer(trigger, now(), OPEN, self.id))
+        return self.database.transact(
+            lambda connection: RunQueue(connection, ORG).offer(trigger, now(), OPEN, self.ids)
+        )
 
     def run_of(self, offered: Offered) -> RunRecord | None:
         return RunStore(self.database).find(offered.work.run_id)
