@@ -9,6 +9,7 @@ from itertools import chain
 import msgspec
 
 from findings.model import DEFAULT_ORG, Observation, ResourceId
+from patrol.alerts.estate_alerts import add_alerts
 from patrol.database import Database, StorageError
 from patrol.estate.inventory import inventory_of
 from patrol.estate.memory.follow import follow
@@ -342,6 +343,7 @@ class _Pass:
         )
         estate = collection.estate
         with self._patrol.database.read() as connection:
+            add_alerts(connection, DEFAULT_ORG, estate, now)
             recognition = recognise(estate, ResourceMemory(connection).load(), now, counts_absence=counts_absence)
             follow(estate, recognition)
             last_read = RunMemory(connection).last_read(
