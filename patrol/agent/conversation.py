@@ -62,13 +62,15 @@ class Conversation:
     def forget(self) -> bool:
         """Drops the older half after the opening. Whether there was something to drop.
 
-        What is kept begins with a word of the model: a result never stands without its call.
+        What is kept begins with a word of the model: a result never stands without its call. The last one stays, with
+        what it called.
         """
         if len(self.messages) <= _LEAST_MESSAGES:
             return False
         start = len(self.messages) - max(2, (len(self.messages) - 1) // 2)
         while start < len(self.messages) and isinstance(self.messages[start], ToolResult):
             start += 1
+        start = min(start, max(self._unread_from() - 1, 1))
         if start <= 1:
             return False
         self.messages = [self.messages[0], *self.messages[start:]]

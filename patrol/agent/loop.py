@@ -131,7 +131,8 @@ class Pass:
             return True
         prompt = self._prompt(conversation)
         if prompt is None:
-            self.result.ended, self.result.failure = Ended.FAILED, _NO_ROOM
+            # Where the answer was cut off, that is what went wrong: the longer one has no room beside what was said.
+            self.result.ended, self.result.failure = Ended.FAILED, _CUT_OFF if self._recovering else _NO_ROOM
             return True
         guard = LeakGuard(self._names)
         reply = await self._provider.ask(prompt, on_text=lambda text: self._hear(guard.feed(text)))
@@ -166,15 +167,19 @@ class Pass:
             messages=tuple(conversation.messages),
             tools=tuple(fitting),
             choice=ToolChoice.AUTO if fitting else ToolChoice.NONE,
-            max_output_tokens=RECOVERY_OUTPUT if self._recovering else self._bounds.output_tokens,
+            max_output_tokens=self._output_tokens,
         )
+
+    @property
+    def _output_tokens(self) -> int:
+        return RECOVERY_OUTPUT if self._recovering else self._bounds.output_tokens
 
     def _fit(self, conversation: Conversation, system: str, tools: Sequence[ToolSpec]) -> Sequence[ToolSpec] | None:
         """Makes room, from what costs least to what costs most. The opening alone is the caller's to fit."""
         window = self._provider.window
         if window is None:
             return tools
-        room = window - self._bounds.output_tokens
+        room = window - self._output_tokens
         if conversation.tokens(system, tools) <= room or len(conversation.messages) == 1:
             return tools
         conversation.compact()
@@ -263,5 +268,6 @@ _TOOLS_IN_TEXT = Failure(
 )
 _CUT_OFF = Failure(
     cause=Cause.OUTPUT_LIMIT,
-    summary="The model's answer was cut off by its output allowance twice. Choose a model that thinks less at length.",
+    summary="The model's answer was cut off by its output allowance, and a longer one was cut off too or had no room. "
+    "Choose a model that thinks less at length, or one with a larger window.",
 )

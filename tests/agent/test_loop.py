@@ -7,6 +7,7 @@ import pytest
 
 from patrol.agent.batch import AT_ONCE, MOST_AT_A_TURN, SAME_CALL
 from patrol.agent.budget import BudgetRefusal, Unit, Window
+from patrol.agent.conversation import Conversation
 from patrol.agent.failure import Cause, Failure, ModelError
 from patrol.agent.loop import RECOVERY_OUTPUT, Bounds, Ended, Pass, PassResult, Words
 from patrol.agent.metering import BudgetExceededError
@@ -276,3 +277,25 @@ def test_every_call_of_any_model_gets_exactly_one_result() -> None:
     )
     _, provider, _ = run(odd, says("."))
     assert [each.call_id for each in results(provider.prompts[1])] == [call.id for call in odd.message.calls]
+
+
+def test_the_last_calls_and_their_results_stay_whatever_has_to_go() -> None:
+    talk = Conversation("OPENING")
+    for turn in range(3):
+        talk.hear(AssistantMessage(text=f"turn {turn}"))
+    last = wants(*(("look", {"a": number}) for number in range(9)))
+    talk.hear(last.message)
+    talk.answer([ToolResult(call_id=call.id, name="look", content="x") for call in last.message.calls])
+    while talk.forget():
+        pass
+    assert talk.messages[0] == UserMessage(text="OPENING")
+    assert talk.messages[1] == last.message
+    assert len(talk.messages) == 11
+
+
+def test_a_cut_off_answer_without_room_for_a_longer_one_is_told_as_that() -> None:
+    tools = Tools(look=lambda arguments: "x" * 4_000)
+    result, provider, _ = run(wants(("look", {})), says("y" * 10_000, Finish.LENGTH), tools=tools, window=6_400)
+    assert (result.ended, len(provider.prompts)) == (Ended.FAILED, 2)
+    assert result.failure is not None
+    assert result.failure.cause is Cause.OUTPUT_LIMIT
