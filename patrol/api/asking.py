@@ -80,8 +80,13 @@ class _Names:
     ambiguous: dict[str, list[ResourceId]] = field(default_factory=dict)
 
 
-def wanted_run(wish: RunWish, memory: Memory, alert: StoredAlert | None, now: datetime) -> Wanted:
-    """The run that a wish means. `alert`: the one that it names, if that is known. Raises ApiError."""
+def wanted_run(
+    wish: RunWish, memory: Memory, alert: StoredAlert | None, now: datetime, *, finding_id: str = ""
+) -> Wanted:
+    """The run that a wish means. `alert`: the one that it names, if that is known. `finding_id`: what it looks into.
+
+    Raises ApiError.
+    """
     names = sorted({each.strip() for each in wish.resource_ids} - {""})
     types = sorted({each.strip().casefold() for each in wish.resource_types} - {""})
     if wish.alert_identifier and not names and not types:
@@ -98,6 +103,7 @@ def wanted_run(wish: RunWish, memory: Memory, alert: StoredAlert | None, now: da
         at=now,
         alert_id=alert.id if alert is not None else wish.alert_identifier,
         alert_type=wish.alert_type or (alert.type if alert is not None else ""),
+        finding_id=finding_id,
     )
     scope = TriggerScope(resource_ids=tuple(effective), resource_types=tuple(kinds))
     return Wanted(

@@ -5,6 +5,7 @@ import pytest
 from patrol.accounts.model import Scope
 from tests.api.builders import is_envelope
 from tests.api.filled import Filled
+from tests.findings.builders import finding
 
 RUN = "/api/ai/patrol/run"
 
@@ -150,3 +151,15 @@ def test_only_who_may_run_may_run(api: Filled) -> None:
     assert api.client.post(RUN).status_code == 401
     assert api.as_token(Scope.SETTINGS_WRITE).post(RUN, {}).status_code == 403
     assert api.as_token(Scope.AI_EXECUTE).post(RUN, {}).status_code == 200
+
+
+def test_a_finding_is_looked_into_where_it_is(api: Filled) -> None:
+    finding_id = f"{7:032x}"
+    api.file(finding(resource_id="vm:lab:101", id=finding_id))
+    path = f"/api/ai/patrol/findings/{finding_id}/investigate"
+    first, again = api.post(path).json(), api.post(path).json()
+    assert (again["run_id"], again["already_running"]) == (first["run_id"], True)
+    claim = api.claim()
+    assert claim.trigger.scope.resource_ids == ("vm:lab:101",)
+    assert claim.trigger.leading.finding_id == finding_id
+    assert api.post("/api/ai/patrol/findings/nobody/investigate").status_code == 404

@@ -16,6 +16,7 @@ from findings.silence import Silence
 from findings.silence_store import SilenceStore
 from findings.store import FindingStore, ListPlace
 from patrol.api.access import Access
+from patrol.api.asking import RunAccepted, RunWish
 from patrol.api.documents.findings import (
     FindingDocument,
     FindingHistoryDocument,
@@ -23,10 +24,10 @@ from patrol.api.documents.findings import (
     history_document,
 )
 from patrol.api.errors import ApiError
-from patrol.api.guards import READ_FINDINGS, GuardedRoute
+from patrol.api.guards import READ_FINDINGS, RUN, GuardedRoute
 from patrol.api.inputs import services_of
 from patrol.api.paging import decode_cursor, encode_cursor, invalid_cursor, json_list, json_one, parse_limit
-from patrol.api.routes.runs import Cursor, Limit
+from patrol.api.routes.runs import Cursor, Limit, ask_for
 from patrol.operators.ids import AmbiguousIdError, UnknownIdError, find_finding
 from patrol.run.listing import findings_of
 
@@ -116,15 +117,29 @@ def get_finding(request: Request, access: Annotated[Access, Depends(READ_FINDING
     now = services.clock()
     with services.database.read() as connection:
         store = FindingStore(connection, access.org_id)
-        try:
-            finding = find_finding(store, storable(finding_id))
-        except UnknownIdError as error:
-            raise unknown_finding(error) from error
-        except AmbiguousIdError as error:
-            raise ambiguous_id(error) from error
+        finding = the_finding(store, finding_id)
         changes = store.transitions(finding.id)
         silences = SilenceStore(connection, access.org_id).list_silences(not_over_at=now)
     return json_one(history_document(finding, changes, silences, now))
+
+
+@router.post("/api/ai/patrol/findings/{finding_id}/investigate", response_model_exclude_none=True)
+def investigate(request: Request, access: Annotated[Access, Depends(RUN)], finding_id: str) -> RunAccepted:
+    """Asks for a run about the resource of a finding. Who asks again while it goes on gets the same run."""
+    services = services_of(request)
+    with services.database.read() as connection:
+        finding = the_finding(FindingStore(connection, access.org_id), finding_id)
+    return ask_for(services, access, RunWish(resource_ids=[finding.resource_id]), finding_id=finding.id)
+
+
+def the_finding(store: FindingStore, text: str) -> Finding:
+    """The finding of this id, or of this beginning. Raises ApiError."""
+    try:
+        return find_finding(store, storable(text))
+    except UnknownIdError as error:
+        raise unknown_finding(error) from error
+    except AmbiguousIdError as error:
+        raise ambiguous_id(error) from error
 
 
 def unknown_finding(error: UnknownIdError) -> ApiError:

@@ -48,13 +48,14 @@ async def run(request: Request, access: Annotated[Access, Depends(RUN)]) -> RunA
     return await run_in_threadpool(ask_for, services_of(request), access, wish)
 
 
-def ask_for(services: Services, access: Access, wish: RunWish) -> RunAccepted:
-    """Carries it out. Raises ApiError, StorageError."""
+def ask_for(services: Services, access: Access, wish: RunWish, *, finding_id: str = "") -> RunAccepted:
+    """Carries it out. `finding_id`: what the run is to look into. Raises ApiError, StorageError."""
 
     def work(connection: Connection) -> tuple[Offered, RunAccepted]:
         known = AlertStore(connection, access.org_id).find(wish.alert_identifier) if wish.alert_identifier else None
         memory = ResourceMemory(connection, access.org_id).load()
-        return ask(services, access, connection, wanted_run(wish, memory, known, services.clock()))
+        wanted = wanted_run(wish, memory, known, services.clock(), finding_id=finding_id)
+        return ask(services, access, connection, wanted)
 
     offered, accepted = services.database.transact(work)
     return told(services, offered, accepted)
