@@ -12,6 +12,7 @@ from patrol.database import Database
 from patrol.estate.model import Estate
 from patrol.estate.sources.model import Collected, CollectRequest
 from patrol.run import Patrol
+from patrol.run.analyst import Analysts, NoModel
 from patrol.run.cancel import Cancel
 from patrol.run.collect import BoundedSource
 from patrol.run.observer import NoObserver, Observer
@@ -74,6 +75,8 @@ class ExecutorHouse:
         self.source = Gated()
         self.source.let_go.set()
         self.silence = timedelta(minutes=5)
+        self.clock: Callable[[], datetime] = now
+        self.analysts: Analysts = NoModel()
         self.broken: Callable[[], None] = lambda: None
         self._ids = itertools.count(1)
 
@@ -86,12 +89,13 @@ class ExecutorHouse:
 
     def patrol(self, run_id: str, cancel: Cancel, pulse: Pulse) -> Patrol:
         self.broken()
-        house = RunHouse(self.database)
+        house = RunHouse(self.database, settings=self.settings)
         return replace(
             house.patrol(),
             sources=[BoundedSource(source=self.source, timeout_seconds=60)],
-            clock=now,
+            clock=self.clock,
             ids=self.ids,
+            analysts=self.analysts,
             cancel=cancel,
             beat=pulse.beat,
             progress=pulse.progress,
@@ -103,7 +107,7 @@ class ExecutorHouse:
 
     def executor(self, **more: object) -> Executor:
         given = {"owner": "me", "polled_every": timedelta(seconds=0.05), "retry": timedelta(seconds=0.1), **more}
-        return Executor(self, database=self.database, org_id=ORG, clock=now, **given)
+        return Executor(self, database=self.database, org_id=ORG, clock=self.clock, **given)
 
     def offer(self, trigger: Trigger) -> Offered:
         return self.database.transact(

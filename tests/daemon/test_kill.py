@@ -1,4 +1,4 @@
-"""A daemon that is killed at any instant loses nothing: each accepted run has its record, each finding is there once."""
+"""A daemon killed at any instant loses nothing: each accepted run has its record, each finding is there once."""
 
 import itertools
 import os

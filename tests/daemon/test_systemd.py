@@ -126,6 +126,9 @@ def test_it_answers_over_http_when_it_says_that_it_is_ready_and_ends_while_someb
             with closing(HTTPConnection(host, int(port), timeout=10)) as calling:
                 calling.request("GET", "/readyz")
                 assert calling.getresponse().status == HTTPStatus.OK
+            with closing(HTTPConnection(host, int(port), timeout=10)) as calling:
+                calling.request("GET", "/metrics")
+                assert "patrol_next_run_timestamp_seconds" in calling.getresponse().read().decode()
             began = time.monotonic()
             stops(daemon)
             assert time.monotonic() - began < 12
