@@ -12,6 +12,7 @@ from patrol.cli.output import drop_output, note
 COMMANDS = {
     "run": "Looks at everything once and says what is wrong.",
     "serve": "The daemon: patrols by the schedule.",
+    "investigate": "Asks the daemon for a run about one thing, and follows it.",
     "detect": "Runs the checks alone, over recorded tool calls.",
     "findings": "Lists what is wrong, and takes what you say of it.",
     "silence": "Maintenance windows, things off on purpose, rules for quiet.",

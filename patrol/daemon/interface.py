@@ -17,17 +17,16 @@ from patrol.api.services import Services
 from patrol.daemon.life import Daemon
 from patrol.daemon.serving import HttpServer, ListenError, listen, listen_on_path
 from patrol.metrics import exposition
-from patrol.settings.interface import parse_listen
-
-SOCKET = Path("/run/patrol/api.sock")
-"""Where commands of this machine find the daemon, if its folder is there and ours to write in."""
+from patrol.settings.interface import SOCKET, parse_listen
 
 _log = structlog.stdlib.get_logger("patrol.daemon")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interface:
-    """Starts the interface of a daemon. `socket_path`: where the socket is made beside the address that is set."""
+    """Starts the interface of a daemon. `socket_path`: where the socket is made beside the address that is set, if its
+    folder is there and ours to write in.
+    """
 
     socket_path: Path = SOCKET
     stop_seconds: float = 8.0

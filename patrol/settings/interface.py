@@ -3,6 +3,7 @@
 import ipaddress
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
@@ -14,6 +15,8 @@ IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 IpNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 UNIX = "unix:"
+SOCKET = Path("/run/patrol/api.sock")
+"""Where commands of this machine find the daemon, beside the address that is set."""
 HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,255})(?::(?P<port>[0-9]{1,5}))?\Z")
 """A name or an address, and a port; as in the header Host."""
 
