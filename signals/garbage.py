@@ -18,3 +18,15 @@ def paused_garbage_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+@contextmanager
+def resumed_garbage_collection() -> Iterator[None]:
+    """For waiting long in the middle of it: whatever else the process does meanwhile leaves cycles behind."""
+    was_on = gc.isenabled()
+    gc.enable()
+    try:
+        yield
+    finally:
+        if not was_on:
+            gc.disable()

@@ -31,7 +31,7 @@ from patrol.work.model import WorkKind, WorkState
 from patrol.work.queue import Claim, Claimed, NothingDue, RunQueue
 from patrol.work.store import LEASE, WorkLostError, WorkStore
 
-POLLED_EVERY = timedelta(seconds=2)
+POLLED_EVERY = timedelta(seconds=5)
 """How soon it is noticed what another process put into the table."""
 RETRY = timedelta(seconds=10)
 RENEWED_EVERY_SECONDS = 10.0

@@ -27,6 +27,7 @@ from patrol.run.record_model import ModelState
 from patrol.run.request import RunRequest
 from patrol.run.unchanged import Fingerprint
 from patrol.tools.finding_desk import FindingDesk
+from signals.garbage import resumed_garbage_collection
 from signals.model import Origin, ToolCall
 
 EVALUATION_TURNS = 5
@@ -228,7 +229,8 @@ class ModelAnalyst:
         Raises RunCancelledError.
         """
         try:
-            result = self._runner.run(self._unless_cancelled(work))
+            with resumed_garbage_collection():
+                result = self._runner.run(self._unless_cancelled(work))
         except StorageError:
             raise  # what cannot be written down must not go on
         except asyncio.CancelledError as error:
