@@ -86,7 +86,9 @@ def listen(address: ListenAddress) -> list[socket.socket]:
 
 
 def _bound(family: socket.AddressFamily, place: object) -> socket.socket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # By its protocol asyncio knows that a connection is TCP, and sends each piece of an answer at once: else the body
+    # of a short one waits 40 ms for the caller to confirm its head.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family is socket.AF_INET6:

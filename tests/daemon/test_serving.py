@@ -54,3 +54,24 @@ def test_a_server_may_be_stopped_twice_and_before_it_started():
         assert await server.stop(10)
 
     asyncio.run(life())
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:0", "localhost:0"])
+def test_each_piece_of_an_answer_is_sent_at_once(address):
+    async def life() -> bool:
+        given: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def connected(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            is_at_once = writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            given.set_result(bool(is_at_once))
+            writer.close()
+
+        first, *others = listen(parse_listen(address))
+        for each in others:
+            each.close()
+        async with await asyncio.start_server(connected, sock=first):
+            _reader, writer = await asyncio.open_connection(*first.getsockname()[:2])
+            writer.close()
+            return await asyncio.wait_for(given, 5)
+
+    assert asyncio.run(life())
