@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from patrol.daemon.executor import Executor
-from patrol.database import open_database
+from patrol.database import Database, open_database
 from patrol.run.record_model import RunRecord, RunStatus, RunType
 from patrol.run.store import RunStore
 from patrol.triggers.model import TriggerReason
@@ -30,6 +30,13 @@ def house(tmp_path: Path):
     yield house
     house.source.let_go.set()
     database.close()
+
+
+@pytest.fixture
+def any_house(any_database: Database):
+    house = ExecutorHouse(any_database)
+    yield house
+    house.source.let_go.set()
 
 
 async def until(met: Callable[[], object], seconds: float = 20) -> None:
@@ -55,43 +62,43 @@ def lives(house: ExecutorHouse, play: Play, *, finish: float = 20, cancel: float
     return asyncio.run(life())
 
 
-def test_what_waits_is_carried_out_under_the_id_that_was_promised(house):
-    offered = house.offer(scheduled(missed=3))
+def test_what_waits_is_carried_out_under_the_id_that_was_promised(any_house):
+    offered = any_house.offer(scheduled(missed=3))
 
     async def play(executor: Executor) -> None:
-        await until(lambda: house.work_of(offered).state is WorkState.DONE)
+        await until(lambda: any_house.work_of(offered).state is WorkState.DONE)
 
-    assert lives(house, play) == []
-    run = house.run_of(offered)
+    assert lives(any_house, play) == []
+    run = any_house.run_of(offered)
     assert (run.status, run.trigger_reason, run.type) == (RunStatus.HEALTHY, "scheduled", RunType.FULL)
-    assert [each.id for each in house.told.ended] == [offered.work.run_id]
+    assert [each.id for each in any_house.told.ended] == [offered.work.run_id]
 
 
-def test_a_run_about_one_thing_goes_on_beside_the_one_over_everything(house):
-    house.source.let_go.clear()
-    due, scoped, asked = house.offer(scheduled()), house.offer(manual(HOST)), house.offer(manual())
+def test_a_run_about_one_thing_goes_on_beside_the_one_over_everything(any_house):
+    any_house.source.let_go.clear()
+    due, scoped, asked = any_house.offer(scheduled()), any_house.offer(manual(HOST)), any_house.offer(manual())
 
     async def play(executor: Executor) -> None:
         await until(lambda: len(executor.under_way) == 2)
         going_on = {each.claim.work.run_id for each in executor.under_way}
         assert going_on == {asked.work.run_id, scoped.work.run_id}
-        assert len(house.works(WorkState.WAITING)) == 1
-        house.source.let_go.set()
-        await until(lambda: len(house.works(WorkState.DONE)) == 3)
+        assert len(any_house.works(WorkState.WAITING)) == 1
+        any_house.source.let_go.set()
+        await until(lambda: len(any_house.works(WorkState.DONE)) == 3)
 
-    lives(house, play)
-    assert {house.run_of(each).type for each in (due, asked)} == {RunType.FULL}
-    assert (house.run_of(scoped).type, house.run_of(scoped).scope) == (RunType.SCOPED, (HOST,))
+    lives(any_house, play)
+    assert {any_house.run_of(each).type for each in (due, asked)} == {RunType.FULL}
+    assert (any_house.run_of(scoped).type, any_house.run_of(scoped).scope) == (RunType.SCOPED, (HOST,))
 
 
-def test_what_nobody_knows_ends_in_a_record_that_says_so(house):
-    offered = house.offer(manual("vm:lab:999"))
+def test_what_nobody_knows_ends_in_a_record_that_says_so(any_house):
+    offered = any_house.offer(manual("vm:lab:999"))
 
     async def play(executor: Executor) -> None:
-        await until(lambda: house.work_of(offered).state is WorkState.FAILED)
+        await until(lambda: any_house.work_of(offered).state is WorkState.FAILED)
 
-    lives(house, play)
-    run = house.run_of(offered)
+    lives(any_house, play)
+    run = any_house.run_of(offered)
     assert run.status is RunStatus.ERROR
     assert "vm:lab:999" in run.error_summary
 
@@ -148,18 +155,18 @@ def test_the_end_waits_for_a_run_that_comes_to_its_own(house):
     assert house.run_of(offered).status is RunStatus.HEALTHY
 
 
-def test_the_end_cancels_a_run_that_takes_too_long_and_what_waits_stays(house):
-    house.source.let_go.clear()
-    offered = house.offer(manual())
+def test_the_end_cancels_a_run_that_takes_too_long_and_what_waits_stays(any_house):
+    any_house.source.let_go.clear()
+    offered = any_house.offer(manual())
 
     async def play(executor: Executor) -> None:
-        await until(house.source.asked.is_set)
-        house.offer(scheduled())
+        await until(any_house.source.asked.is_set)
+        any_house.offer(scheduled())
 
-    assert lives(house, play, finish=0.1) == []
-    run = house.run_of(offered)
+    assert lives(any_house, play, finish=0.1) == []
+    run = any_house.run_of(offered)
     assert (run.status, run.error_summary) == (RunStatus.CANCELLED, "Patrol was stopped before the run was done")
-    assert [each.state for each in house.works(WorkState.WAITING)] == [WorkState.WAITING]
+    assert [each.state for each in any_house.works(WorkState.WAITING)] == [WorkState.WAITING]
 
 
 def test_a_database_that_another_process_holds_delays_runs_and_loses_none(house, tmp_path):
@@ -195,21 +202,21 @@ def test_a_run_that_does_nothing_any_more_is_noticed_and_one_that_waits_for_long
     lives(house, play)
 
 
-def test_leases_of_what_goes_on_are_renewed_before_others_are_taken_back(house):
-    house.source.let_go.clear()
-    offered = house.offer(scheduled())
+def test_leases_of_what_goes_on_are_renewed_before_others_are_taken_back(any_house):
+    any_house.source.let_go.clear()
+    offered = any_house.offer(scheduled())
 
     async def play(executor: Executor) -> None:
-        await until(house.source.asked.is_set)
+        await until(any_house.source.asked.is_set)
         later = now() + timedelta(hours=8)  # the machine slept
         await asyncio.to_thread(executor.renew_all, later)
-        assert RunStore(house.database).close_crashed(later) == []
-        assert house.work_of(offered).lease_expires_at > later
-        house.source.let_go.set()
-        await until(lambda: house.work_of(offered).state is WorkState.DONE)
+        assert RunStore(any_house.database).close_crashed(later) == []
+        assert any_house.work_of(offered).lease_expires_at > later
+        any_house.source.let_go.set()
+        await until(lambda: any_house.work_of(offered).state is WorkState.DONE)
 
-    lives(house, play)
-    assert house.run_of(offered).status is RunStatus.HEALTHY
+    lives(any_house, play)
+    assert any_house.run_of(offered).status is RunStatus.HEALTHY
 
 
 def test_an_alert_reaches_the_run_that_it_starts(house):

@@ -29,9 +29,12 @@ from patrol.schedule.timetable import Timetable
 from patrol.schedule.upkeep import Upkeep, recover
 from patrol.settings.model import ModelSection, Settings
 from patrol.work.model import WorkState
+from patrol.work.store import WorkStore
 from tests.agent.scripted import ScriptedProvider, says
 from tests.daemon.builders import ORG, ExecutorHouse
 from tests.daemon.test_executor import until
+from tests.run.builders import HOST
+from tests.triggers.builders import alert
 
 START = datetime(2026, 3, 1, 0, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -239,6 +242,31 @@ def test_a_database_that_is_locked_when_a_run_is_due_delays_it_and_loses_it_not(
         assert any("tried again" in text for text in daily.told)
 
     asyncio.run(morning())
+
+
+def test_a_storm_of_alerts_is_run_through_and_each_of_them_is_accounted_for(database):
+    async def storm() -> None:
+        daily = Daily(database)
+        async with daily.alive():
+            for number in range(500):
+                about = HOST if number % 3 else f"vm:lab:{number % 40}"
+                daily.house.offer(alert(about, f"type{number % 7}", at=daily.now))
+            for _ in range(60):
+                daily.now += timedelta(minutes=1)
+                daily.executor.nudge()
+                await until(lambda: not daily.house.works(WorkState.RUNNING))
+                await asyncio.sleep(0.02)
+                if not daily.house.works(WorkState.WAITING, WorkState.RUNNING):
+                    break
+        with database.read() as connection:
+            counts = WorkStore(connection, ORG).counts()
+        assert sum(counts.values()) == 500
+        assert {state for state, _ in counts} <= {"done", "failed", "dropped"}
+        ran = daily.house.works(WorkState.DONE, WorkState.FAILED)
+        assert 1 <= len(ran) <= 12
+        assert {work.run_id for work in ran} <= {run.id for run in daily.runs()}
+
+    asyncio.run(storm())
 
 
 def test_a_paused_day_records_what_it_skipped_and_goes_on_when_it_is_over(database):
