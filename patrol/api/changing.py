@@ -26,6 +26,41 @@ SHORT = {"interval": "patrol.interval", "cron": "patrol.cron", "autonomy": AUTON
 _SECTIONS = frozenset(key.partition(".")[0] for key in STORABLE)
 
 
+_ANY_VALUE: dict[str, Any] = {"description": "a value as it is written in the file; null lets go of what is stored"}
+_PAUSED: dict[str, Any] = {
+    "anyOf": [
+        {"type": ["boolean", "null"]},
+        {
+            "type": "object",
+            "properties": {
+                "until": {"type": ["string", "null"], "format": "date-time"},
+                "reason": {"type": "string", "maxLength": 2_000},
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+PATCH_SCHEMA: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        **dict.fromkeys((*STORABLE, *SHORT, *sorted(_SECTIONS - set(SHORT))), _ANY_VALUE),
+                        "paused": _PAUSED,
+                    },
+                    "additionalProperties": False,
+                    "example": {"patrol.interval": "30m", "triggers": {"min_severity": "critical"}},
+                }
+            }
+        },
+    }
+}
+"""The description of a change: values by dotted key, by short name, or as tables of a section."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
     """The settings of an organisation now, and what they are made of."""

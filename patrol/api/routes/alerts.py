@@ -94,7 +94,7 @@ class InvestigateWish(Body):
 _DELIVERY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "content": {"application/json": {"schema": {"description": "a delivery in the format of the system"}}},
+        "content": {"application/json": {"schema": {"type": ["object", "array"], "description": "a delivery"}}},
     }
 }
 

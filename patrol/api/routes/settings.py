@@ -84,24 +84,7 @@ def get_settings(request: Request, access: Annotated[Access, Depends(SETTINGS_RE
         return document(services, connection, access.org_id)
 
 
-@router.patch(
-    "/api/settings",
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/json": {
-                    "schema": {
-                        "type": "object",
-                        "description": "values by dotted key, or tables of a section; null lets go of what is stored; "
-                        "and paused: true, false, or {until, reason}",
-                        "example": {"patrol.interval": "30m", "triggers": {"min_severity": "critical"}},
-                    }
-                }
-            },
-        }
-    },
-)
+@router.patch("/api/settings", openapi_extra=changing.PATCH_SCHEMA)
 async def patch_settings(request: Request, access: Annotated[Access, Depends(SETTINGS_WRITE)]) -> SettingsDocument:
     """Stores settings, all of them or none. They hold from the next run on."""
     body = await read_json(request)

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from findings.rows import storable
 from findings.silence import Silence, SilenceError, SilenceKind, SilenceState
@@ -52,6 +52,8 @@ class RuleWish(Body):
     ends it.
     """
 
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["resource_id"]}, {"required": ["kind"]}]})
+
     resource_id: Id | Literal[""] = Field("", description="id or unambiguous name; empty: any resource")
     kind: Id | Literal[""] = Field("", description="kind of finding; empty: any kind")
     reason: Note = Field(min_length=1)
@@ -67,6 +69,10 @@ class MaintenanceWish(Body):
 
 class OperatorStateWish(Body):
     """All that is to be said of the resource from now on: what is left out ends."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["intentionally_offline"]}, {"required": ["maintenance"]}]}
+    )
 
     intentionally_offline: bool = False
     maintenance: MaintenanceWish | None = None

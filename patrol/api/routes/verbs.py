@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from findings.decision import VerbRefusedError
 from findings.model import DismissedReason
@@ -44,6 +44,8 @@ class WithNote(OfFinding):
 
 class SnoozeWish(WithNote):
     """Quiet for so many hours, or until a time; at most a week."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["duration_hours"]}, {"required": ["until"]}]})
 
     duration_hours: float | None = Field(None, ge=1, le=LONGEST_SNOOZE_HOURS, allow_inf_nan=False)
     until: Instant | None = None
