@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from findings.model import ResourceId
 from patrol.alerts.model import Naming
 from patrol.estate.memory.model import Memory, Remembered
+from patrol.estate.memory.naming import resources_called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +26,9 @@ NOWHERE = Place()
 def place_of(naming: Naming, memory: Memory) -> Place:
     """The resource that is meant. One that is known to be gone is none."""
     for name in naming.names:
-        found = [each for each in memory.candidates(name) if each.is_there]
+        found = resources_called(memory, name)
         if len(found) > 1:
-            hosts = {each.id for place in naming.places for each in memory.candidates(place) if each.is_there}
+            hosts = {each.id for place in naming.places for each in resources_called(memory, place)}
             inside = [each for each in found if each.parent in hosts]
             if len(inside) != 1:
                 # What a less exact name means would be the host at best, and the alert is not about that.

@@ -17,6 +17,7 @@ from patrol.api.errors import ApiError
 from patrol.api.inputs import Body, Id
 from patrol.api.services import Services
 from patrol.estate.memory.model import Memory
+from patrol.estate.memory.naming import resources_called
 from patrol.overrides.store import OverrideStore
 from patrol.schedule.upkeep import offer_run
 from patrol.triggers.model import Depth, Occasion, Trigger, TriggerReason, TriggerScope
@@ -150,8 +151,7 @@ def _resolved(names: Sequence[str], types: Sequence[str], memory: Memory) -> _Na
     found = _Names()
     there = {each.type for each in memory.resources.values() if each.is_there}
     for name in names:
-        candidates = [each for each in memory.candidates(name) if each.is_there]
-        fitting = [each for each in candidates if not types or each.type in types]
+        fitting = [each for each in resources_called(memory, name) if not types or each.type in types]
         if len(fitting) == 1:
             found.resolved[name] = fitting[0].id
         elif fitting:

@@ -33,6 +33,11 @@ DB = Place(resource=MEMORY.resources["vm:lab:101"])
     [
         ("an id", ("vm:lab:101",), (), "vm:lab:101", ()),
         ("an alias", ("qemu/101",), (), "vm:lab:101", ()),
+        ("the number of a guest", ("101",), (), "vm:lab:101", ()),
+        ("a number on a node", ("pve2/200",), (), "vm:lab:200", ()),
+        ("a number in a cluster", ("lab/qemu/100",), (), "vm:lab:100", ()),
+        ("a number of another sort of guest", ("lxc/101",), (), "", ()),
+        ("the number of one that is gone", ("666",), (), "", ()),
         ("a name that one has", ("db", "pve1"), (), "vm:lab:101", ()),
         ("a name nobody has: the next name", ("sda", "nas"), (), "storage:lab:nas", ()),
         ("a name that two have", ("web", "pve1"), (), "", ("vm:lab:100", "vm:lab:200")),

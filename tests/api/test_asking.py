@@ -34,6 +34,7 @@ def test_nothing_named_is_everything(api: Filled, body: dict[str, object]) -> No
     [
         (["vm:lab:101"], ["vm:lab:101"]),
         (["DB"], ["vm:lab:101"]),
+        (["101", "pve2/200"], ["vm:lab:101", "vm:lab:200"]),
         (["qemu/101", "vm:lab:101", " db "], ["vm:lab:101"]),
         (["nas", "db"], ["storage:lab:nas", "vm:lab:101"]),
     ],
