@@ -78,7 +78,7 @@ def configure_logs(stream: TextIO, *, as_json: bool, redaction: Redaction, level
     root.handlers[:] = [lines]
     root.setLevel(level)
     logging.captureWarnings(capture=True)
-    for name in ("apscheduler", "httpx", "httpx2", "httpcore", "openai", "anthropic", "google_genai", "uvicorn.access"):
+    for name in ("apscheduler", "httpx", "httpx2", "httpcore", "openai", "anthropic", "google_genai", "uvicorn"):
         logging.getLogger(name).setLevel(logging.WARNING)  # a line a request would bury everything else
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

@@ -189,8 +189,11 @@ class Executor:
             if not runs and not waits(connection, self._org_id, now):
                 return NothingDue()
 
+        if self._under_way:
+            # Whoever begins looks for what is not alive: a machine that slept has leases that ran out.
+            self.renew_all(now)
+
         def work(connection: Connection) -> tuple[Claimed, list[Offered]]:
-            self._renewed(connection, now)
             gates = gates_of(self._house.triggers, find_pause(connection, self._org_id, now))
             rules = rules_of(self._house.settings)
             offered = hand_on(connection, self._org_id, self._owner, now, gates, rules, self._house.ids)

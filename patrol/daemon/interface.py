@@ -4,7 +4,6 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from patrol.accounts.presence import has_credential
 from patrol.api.app import create_app
 from patrol.api.listening import NO_CREDENTIAL, may_listen
 from patrol.api.services import Services
-from patrol.daemon.life import Daemon
+from patrol.daemon.life import Daemon, Served
 from patrol.daemon.serving import HttpServer, ListenError, listen, listen_on_path
 from patrol.metrics import exposition
 from patrol.settings.interface import SOCKET, parse_listen
@@ -31,12 +30,12 @@ class Interface:
     socket_path: Path = SOCKET
     stop_seconds: float = 8.0
 
-    async def __call__(self, daemon: Daemon) -> Callable[[], Awaitable[None]]:
-        """Listens and answers; returns how it is ended. Raises ListenError, StorageError."""
+    async def __call__(self, daemon: Daemon) -> Served:
+        """Listens and answers. Raises ListenError, StorageError."""
         sockets = await asyncio.to_thread(self._sockets, daemon)
         server = HttpServer(create_app(services_of(daemon)), sockets)
         places = [_place(each) for each in sockets]
-        await server.start()
+        task = await server.start()
         _log.info("listening", places=places)
 
         async def end() -> None:
@@ -44,7 +43,7 @@ class Interface:
             if not await server.stop(self.stop_seconds):
                 _log.warning("requests go on beyond the end")
 
-        return end
+        return Served(task=task, end=end)
 
     def _sockets(self, daemon: Daemon) -> list[socket.socket]:
         address = parse_listen(daemon.in_force.settings.api.listen)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import structlog
 from prometheus_client import CollectorRegistry
-from sqlalchemy import Connection
 
 from patrol.api.live.hub import RunFeed, StreamHub
 from patrol.daemon.executor import Executor
+from patrol.daemon.first_round import ask_for_first
 from patrol.daemon.in_force import InForce, not_taken_up, secrets_of
 from patrol.daemon.notify import Supervision, alive, ready, reloading, status, stopping
 from patrol.daemon.observers import Observers
@@ -29,14 +29,12 @@ from patrol.run.observer import Observer
 from patrol.run.request import Ids
 from patrol.run.store import RunStore
 from patrol.schedule.jobs import Job, JobName
-from patrol.schedule.model import FirstRun, first_run
+from patrol.schedule.pauses import Pause, find_pause
 from patrol.schedule.timetable import Timetable
-from patrol.schedule.upkeep import Upkeep, full_round, last_success_at, offer_run, recover
+from patrol.schedule.upkeep import Upkeep, recover
 from patrol.schedule.zone import find_zone
 from patrol.settings.load import LoadedSettings, load_settings
 from patrol.settings.problems import SettingsProblemError
-from patrol.triggers.model import TriggerReason
-from patrol.work.queue import Offered
 
 _log = structlog.stdlib.get_logger("patrol.daemon")
 
@@ -55,8 +53,16 @@ class DeadPartError(Exception):
     """A part of the daemon that must go on for ever has ended."""
 
 
-Serve = Callable[["Daemon"], Awaitable[Callable[[], Awaitable[None]]]]
-"""Starts something that belongs to the daemon, and returns how it is ended."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """Something of the daemon that was started: the task in which it goes on, and how it is ended."""
+
+    task: "asyncio.Task[None]"
+    end: Callable[[], Awaitable[None]]
+
+
+Serve = Callable[["Daemon"], Awaitable[Served]]
+"""Starts it."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -91,6 +97,7 @@ class Daemon:
     _loop: asyncio.AbstractEventLoop = field(init=False)
     _status: str = field(default="", init=False)
     _refused: str = field(default="", init=False)
+    _paused: str = field(default="", init=False)
     _begun: bool = field(default=False, init=False)
     _told_at: float = field(default=0.0, init=False)
     is_ready: bool = field(default=False, init=False)
@@ -146,14 +153,17 @@ class Daemon:
             ends.push_async_callback(self._end_timetable)
             starting = asyncio.create_task(self._first_round(delay, follows_crash=follows_crash))
             ends.push_async_callback(_end_task, starting)
+            parts = [working, feeding]
             if self.serve is not None:
-                ends.push_async_callback(await self.serve(self))
+                served = await self.serve(self)
+                ends.push_async_callback(served.end)
+                parts.append(served.task)
             self.is_ready = self._begun = True
             self._tell(ready())
             self._tell_status()
             _log.info("started", settings=str(self.loaded.file or "built-in"), database=self.database.place)
             try:
-                await self._until_stopped(working, feeding)
+                await self._until_stopped(parts)
             finally:
                 self.is_ready = False
                 self._tell(stopping(), status("stopping"))
@@ -214,7 +224,17 @@ class Daemon:
         await asyncio.sleep(delay.total_seconds())
         while True:
             try:
-                wanted = await asyncio.to_thread(self._asked_for_first, due_at, follows_crash)
+                wanted = await asyncio.to_thread(
+                    ask_for_first,
+                    self.database,
+                    self.org_id,
+                    self.clock(),
+                    due_at=due_at,
+                    follows_crash=follows_crash,
+                    triggers=self.in_force.triggers,
+                    ids=self.ids,
+                    observer=self.in_force.observer,
+                )
             except StorageError as error:
                 _log.warning("the first run cannot be asked for, and is tried again", error=str(error))
                 await asyncio.sleep(60)
@@ -222,23 +242,6 @@ class Daemon:
                 _log.info("first run", wanted=str(wanted), follows_crash=follows_crash)
                 self.nudge()
                 return
-
-    def _asked_for_first(self, due_at: datetime, follows_crash: bool) -> FirstRun:  # noqa: FBT001 - one caller
-        now = self.clock()
-        trigger = full_round(TriggerReason.STARTUP, now)
-
-        def work(connection: Connection) -> tuple[FirstRun, Offered | None]:
-            wanted = first_run(due_at, last_success_at(connection, self.org_id), now)
-            if wanted is FirstRun.NOT_NEEDED and follows_crash:
-                wanted = FirstRun.STARTUP
-            if wanted is not FirstRun.STARTUP:
-                return wanted, None
-            return wanted, offer_run(connection, self.org_id, trigger, now, self.in_force.triggers, self.ids)
-
-        wanted, offered = self.database.transact(work)
-        if offered is not None:
-            self.in_force.observer.trigger(trigger, offered.decision)
-        return wanted
 
     def _jobs(self, loaded: LoadedSettings) -> list[Job]:
         """The jobs that follow from settings. Raises what `find_zone` raises."""
@@ -257,7 +260,7 @@ class Daemon:
 
     # --- going on ---
 
-    async def _until_stopped(self, *parts: "asyncio.Task[None]") -> None:
+    async def _until_stopped(self, parts: Sequence["asyncio.Task[None]"]) -> None:
         stopped = asyncio.create_task(self._stop.wait())
         done, _ = await asyncio.wait({stopped, *parts}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
@@ -279,8 +282,21 @@ class Daemon:
             if was_going_on and not is_going_on:
                 _log.error("a run does nothing any more; the watchdog is not fed", runs=self._run_ids())
             was_going_on = is_going_on
+            await self._look_for_pause()
             self._tell_status()
             await asyncio.sleep(every)
+
+    async def _look_for_pause(self) -> None:
+        try:
+            found = await asyncio.to_thread(self._pause)
+        except StorageError as error:
+            _log.debug("whether Patrol is paused cannot be read", error=str(error))
+            return
+        self._paused = "" if found is None else f"paused since {found.since:%Y-%m-%d %H:%M} UTC"
+
+    def _pause(self) -> Pause | None:
+        with self.database.read() as connection:
+            return find_pause(connection, self.org_id, self.clock())
 
     def _run_ids(self) -> list[str]:
         return [each.claim.work.run_id for each in self.executor.under_way]
@@ -298,8 +314,7 @@ class Daemon:
         at = self.timetable.next_at(JobName.PATROL)
         following = f"next run {at:%Y-%m-%d %H:%M} UTC" if at is not None else "no run is planned"
         text = f"running {', '.join(running)}; {following}" if running else following
-        if self._refused:
-            text = f"{text}; {self._refused}"
+        text = "; ".join(filter(None, (self._paused, text, self._refused)))
         if text != self._status:
             self._status = text
             self._tell(status(text))

@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 from contextlib import closing
-from datetime import datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
@@ -14,6 +14,7 @@ from patrol.cli.exit_codes import ExitCode
 from patrol.database import open_database
 from patrol.run.record_model import RunStatus
 from patrol.run.store import RunStore
+from patrol.schedule.pauses import pause
 from tests.daemon.supervisor import Supervised, documented, supervised
 from tests.run.builders import disk, host
 
@@ -140,6 +141,19 @@ def test_where_nobody_can_be_known_it_does_not_listen_beyond_this_machine(tmp_pa
         assert daemon.ends() == ExitCode.USAGE
         assert "patrol token create" in daemon.log.read_text()
         assert daemon.kinds() == ["STOPPING"] or daemon.kinds() == []
+
+
+def test_a_pause_is_shown_and_held_to_over_a_restart(tmp_path):
+    settings = AT_ONCE + documented(tmp_path, host())
+    database = open_database(f"sqlite:///{tmp_path / 'patrol.db'}")
+    pause(database, "default", now=datetime.now(UTC), until=None, reason="move", author="ops", ids=lambda: "p1")
+    database.close()
+    for _ in range(2):
+        with supervised(tmp_path, settings) as daemon:
+            daemon.hear("STATUS=paused since ")
+            daemon.wait_for("first run")
+            stops(daemon)
+    assert {status for _, status in runs(tmp_path)} <= {RunStatus.SKIPPED}
 
 
 def test_interrupting_ends_it_as_well(tmp_path):
