@@ -138,7 +138,7 @@ class FindingStore:
                         seen <= after.last_seen_at, or_(seen < after.last_seen_at, and_(same, FINDINGS.c.id < after.id))
                     )
                 statement = statement.order_by(*_NEWEST_FIRST).limit(size - len(page))
-                page.extend(finding_of(row) for row in self._connection.execute(statement))
+                page.extend(map(finding_of, self._connection.execute(statement).all()))
                 if len(page) >= size:
                     return page
         return page

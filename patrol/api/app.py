@@ -13,6 +13,7 @@ from patrol.api.errors import ApiError, from_http
 from patrol.api.front import Front
 from patrol.api.gate import Gate
 from patrol.api.guards import PUBLIC_PATHS, GuardedRoute, access_of
+from patrol.api.ready import ReadyAnswers
 from patrol.api.routes import (
     alerts,
     findings,
@@ -51,7 +52,7 @@ class Application(FastAPI):
 
 
 def create_app(services: Services) -> FastAPI:
-    """The application over what it is given. `app.state` holds `services` and the `gate`."""
+    """The application over what it is given. `app.state` holds `services`, the `gate` and answers that are `ready`."""
     app = Application(
         title="Patrol",
         version=version("patrold"),
@@ -61,6 +62,7 @@ def create_app(services: Services) -> FastAPI:
     app.router.route_class = GuardedRoute
     app.state.services = services
     app.state.gate = Gate(services)
+    app.state.ready = ReadyAnswers(services.database.change_mark, services.clock)
     app.add_middleware(Front, settings=lambda: services.settings().settings.api)
     errors.install(app)
     app.add_exception_handler(HTTPException, _framework_refused)

@@ -21,6 +21,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
 from findings.store import FindingConflictError
+from patrol.database.changes import Changes
+from patrol.database.copies import translated_sqlite
 from patrol.database.errors import DatabaseBusyError, DatabaseConflictError, corrupt, translated
 from patrol.database.place import file_of, shown
 from patrol.database.writer import Writer, lent
@@ -120,6 +122,7 @@ class Database:
         self._one_connection = isinstance(self.engine.pool, StaticPool)
         self._options = _OPTIONS.get(url.get_backend_name(), _SERVER_TRANSACTIONS)
         self._writer = Writer(self.place, self._write_transaction, self._wait_seconds)
+        self._changes = Changes(self.path)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -162,6 +165,14 @@ class Database:
         with lent(self._writer) as connection:
             yield connection
 
+    def change_mark(self) -> int | None:
+        """Equal at two moments between which no process committed anything. None: nobody knows (memory, a server).
+
+        Takes microseconds and waits for nobody. Raises StorageError.
+        """
+        with translated_sqlite(self.place):
+            return self._changes.mark()
+
     def check(self) -> None:
         """Reads the whole file and raises DatabaseCorruptError if it is damaged: about 1 s for each GB."""
         if self.engine.dialect.name != "sqlite":
@@ -174,6 +185,7 @@ class Database:
     def close(self) -> None:
         """Makes the writes that were asked for before, then closes all connections; may be called twice."""
         self._writer.close()
+        self._changes.close()
         self.engine.dispose()
 
     @contextmanager

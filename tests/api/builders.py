@@ -41,6 +41,9 @@ class LostDatabase:
     def read(self) -> NoReturn:
         raise self.error
 
+    def change_mark(self) -> NoReturn:
+        raise self.error
+
 
 @dataclass
 class House:

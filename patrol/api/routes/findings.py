@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated
 
@@ -27,6 +28,7 @@ from patrol.api.errors import ApiError
 from patrol.api.guards import READ_FINDINGS, RUN, GuardedRoute
 from patrol.api.inputs import services_of
 from patrol.api.paging import decode_cursor, encode_cursor, invalid_cursor, json_list, json_one, parse_limit
+from patrol.api.ready import ReadyAnswers
 from patrol.api.routes.runs import Cursor, Limit, ask_for
 from patrol.operators.ids import AmbiguousIdError, UnknownIdError, find_finding
 from patrol.run.listing import findings_of
@@ -84,7 +86,7 @@ class Listed(BaseModel):
 
 
 @router.get("/api/ai/patrol/findings", response_model=list[FindingDocument])
-def list_findings(
+async def list_findings(
     request: Request,
     access: Annotated[Access, Depends(READ_FINDINGS)],
     asked: Annotated[Listed, Query()],
@@ -92,18 +94,24 @@ def list_findings(
     cursor: Cursor = "",
 ) -> Response:
     """Findings: open before resolved, worst first, newest first. At most 500; X-Next-Cursor: there are more."""
+    ready: ReadyAnswers = request.app.state.ready
+    question = (access.org_id, request.url.path, request.url.query)
+    return await ready.answer(question, partial(_list, request, access.org_id, asked, limit, cursor))
+
+
+def _list(request: Request, org_id: str, asked: Listed, limit: str, cursor: str) -> Response:
     size = parse_limit(limit, default=asked.default, most=MOST_FINDINGS)
     after = _place(cursor) if cursor else None
     services = services_of(request)
     now = services.clock()
     with services.database.read() as connection:
-        silences = SilenceStore(connection, access.org_id).list_silences(not_over_at=now)
+        silences = SilenceStore(connection, org_id).list_silences(not_over_at=now)
         fits = _filter(asked.wanted, silences, now)
         if asked.run_id:
-            found = _of_run(connection, access.org_id, storable(asked.run_id), after)
+            found = _of_run(connection, org_id, storable(asked.run_id), after)
             page = [each for each in found if fits(each) and each.severity in asked.severities]
         else:
-            page = _filled(_following(connection, access.org_id, asked), fits, after, size + 1)
+            page = _filled(_following(connection, org_id, asked), fits, after, size + 1)
     shown = page[:size]
     cursor = encode_cursor(ListPlace.of(shown[-1])) if len(page) > size else ""
     documents = [finding_document(each, silences, now) for each in shown]
