@@ -286,11 +286,12 @@ class Executor:
 
     async def _closed(self, claim: Claim, ending: Ending) -> None:
         """Writes down how it ended; waits for the database as long as the daemon lives."""
+        runs = RunStore(self._database, self._org_id)
         while True:
             try:
                 records = await asyncio.to_thread(
                     self._database.transact,
-                    lambda connection: close_work(connection, self._org_id, claim.work, ending),
+                    lambda connection: close_work(connection, runs, self._org_id, claim.work, ending),
                 )
             except WorkLostError:
                 _log.warning("a run that another process was given has ended here", run_id=claim.work.run_id)
