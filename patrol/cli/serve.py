@@ -17,6 +17,7 @@ from patrol.cli.records import ORG, opened
 from patrol.daemon.in_force import secrets_of
 from patrol.daemon.interface import Interface
 from patrol.daemon.life import Daemon, DeadPartError
+from patrol.daemon.memory import give_back_early
 from patrol.daemon.notify import take_supervision
 from patrol.daemon.serving import ListenError
 from patrol.logs import Redaction, configure_logs, writes_json
@@ -33,6 +34,7 @@ def serve(config_file: ConfigOption = None) -> None:
     loaded = load(config_file)
     redaction = Redaction(secrets_of(loaded))
     configure_logs(sys.stderr, as_json=writes_json(os.environ, sys.stderr), redaction=redaction)
+    give_back_early()
     faulthandler.enable()  # where the watchdog ends the process, it says in which lines it hung
     with opened(loaded.database_url) as database:
 

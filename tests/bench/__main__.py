@@ -1,8 +1,8 @@
 """Measures Patrol: `python -m tests.bench [NAME ...] [--sizes 1000,10000] [--rounds 5] [--data DIR] [--check]`.
 
-Names: startup, detect, recover, findings, run, model; without any, all of them. Every figure is the median of fresh
-processes; what is compared runs in turns, so that a busy minute meets all alike. With `--check` the command fails
-where an aim is missed that a machine's speed does not decide.
+Names: startup, detect, recover, findings, run, model, daemon; without any, all of them. Every figure but those of the
+daemon is the median of fresh processes; what is compared runs in turns, so that a busy minute meets all alike. With
+`--check` the command fails where an aim is missed that a machine's speed does not decide.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.bench.commands import Figures, cost_of
+from tests.bench.daemon import FOUND, RESOURCES, measure
 
 SIZES = (1000, 10_000, 100_000)
 RUN_SIZES = (1000, 5000, 20_000, 100_000)
@@ -216,6 +217,15 @@ def models(bench: Bench) -> None:
     bench.aim(f"{most} tokens in a run whose model says nothing", is_met=most <= MOST_SILENT_TOKENS)
 
 
+def daemons(bench: Bench) -> None:
+    """A daemon that does nothing, and one that many ask at once. Its times are the machine's, so no aim is checked."""
+    rows = []
+    for row in measure(resources=(bench.sizes or (RESOURCES,))[0]):
+        said = "; ".join(f"{name} {value:.4g}" for name, value in row.figures.items())
+        rows.append((row.what, said, row.aim and f"{row.aim}: {'met' if row.is_met else 'missed'}"))
+    show(f"A daemon with {FOUND:,} findings (ms)", ("what", "figures", "aim"), rows)
+
+
 BENCHES = {
     "startup": startup,
     "detect": detection,
@@ -223,6 +233,7 @@ BENCHES = {
     "findings": findings,
     "run": runs,
     "model": models,
+    "daemon": daemons,
 }
 
 
