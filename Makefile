@@ -49,7 +49,7 @@ sample: $(INSTALLED) ## Writes config/patrol.example.toml from the settings' sch
 map: $(INSTALLED) ## Writes the map of the tree into docs/architecture.md
 	$(BIN)/python -m tests.architecture
 
-bench: $(INSTALLED) ## Measures start-up, detection, recovery, findings, runs and models (ARGS="detect --sizes 1000")
+bench: $(INSTALLED) ## Measures start-up, detection, recovery, findings, runs, models and the daemon (ARGS="detect --sizes 1000")
 	$(BIN)/python -m tests.bench $(ARGS)
 
 systemd-check: ## Checks the units of systemd/ and prints how exposed they are
