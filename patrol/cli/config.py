@@ -8,9 +8,13 @@ from urllib.parse import urlsplit, urlunsplit
 import typer
 from pydantic import BaseModel, SecretStr
 
+from patrol.agent.endpoint import parse_endpoint
+from patrol.agent.failure import ModelError
+from patrol.agent.redact import redact
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, table
+from patrol.cli.exit_codes import CommandError
 from patrol.cli.options import JsonOption
 from patrol.cli.output import write, write_json
 from patrol.settings.durations import say
@@ -41,6 +45,12 @@ def validate(
 ) -> None:
     """Checks the settings and says every mistake. Exit code 2 if there is one."""
     loaded = load(settings_file or config_file)
+    model = loaded.settings.model
+    if model.name:
+        try:
+            parse_endpoint(model.name, model.base_url)
+        except ModelError as error:
+            raise CommandError(f"[model] {error.failure.summary}") from error
     write(f"{_name(loaded)}: no mistakes")
 
 
@@ -91,7 +101,11 @@ def _shown(value: object) -> object:
         return HIDDEN
     if value is None or isinstance(value, bool | int | float):
         return value
-    return list(value) if isinstance(value, tuple) else say(value)
+    if isinstance(value, tuple):
+        return [_shown(each) for each in value]
+    told = say(value)
+    # An address may hold a password or a key, wherever it is set.
+    return redact(told, max_bytes=len(told.encode()) + 100) if isinstance(told, str) and "://" in told else told
 
 
 def _spoken(value: object) -> str:
@@ -111,7 +125,7 @@ def _place(origin: Origin) -> str:
 
 
 def _name(loaded: LoadedSettings) -> str:
-    return str(loaded.file) if loaded.file else "no file, built-in values"
+    return str(loaded.file) if loaded.file else "no file: built-in values and the environment"
 
 
 def _document(loaded: LoadedSettings) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """`patrol doctor`: everything that a run would need, tried without running: what would Patrol be blind to?"""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +26,9 @@ from patrol.cli.progress import told_progress
 from patrol.cli.run_document import investigations
 from patrol.database import StorageError, open_database, owner_refusal
 from patrol.database.place import file_of, parse_url, shown
+from patrol.estate.sources.model import Counter
 from patrol.run.collect import collect
+from patrol.run.memory import RunMemory
 from patrol.run.model_work.totals import NOTHING_USED, Used, used
 from patrol.run.sources import configured_sources
 from patrol.settings.load import LoadedSettings
@@ -161,12 +163,28 @@ def _investigations(loaded: LoadedSettings) -> Check:
     return Check(name="investigations", health=Health.OK, detail=said)
 
 
+def _counters(loaded: LoadedSettings) -> Mapping[tuple[str, str], Counter]:
+    """What the last run remembers: rates need two looks. Nothing where there is no database that can be read."""
+    try:
+        path = file_of(parse_url(loaded.database_url))
+        if path is not None and (not path.exists() or owner_refusal(path, os.geteuid()) is not None):
+            return {}
+        database = open_database(loaded.database_url)
+        try:
+            with database.read() as connection:
+                return RunMemory(connection).counters()
+        finally:
+            database.close()
+    except StorageError:  # said by the check of the database
+        return {}
+
+
 def _sources(loaded: LoadedSettings) -> tuple[list[SourceCheck], list[Gap]]:
     with told_progress() as tell:
         collection = collect(
             configured_sources(loaded.settings),
             now=datetime.now(UTC),
-            previous={},
+            previous=_counters(loaded),
             progress=lambda detail: tell("reading every source once", detail),
         )
     estate = collection.estate

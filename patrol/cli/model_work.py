@@ -13,7 +13,7 @@ from patrol.cli.issues import print_facts
 from patrol.run.model_work.model import EscalationRecord, ModelReport, VerdictRecord, VerdictSource
 from patrol.run.model_work.rows import call_row
 from patrol.run.model_work.store import ModelWorkStore
-from patrol.run.record_model import ModelState, RunRecord
+from patrol.run.record_model import ModelState, RunRecord, RunStatus
 
 _STATE_TEXTS = {
     ModelState.NONE: "none (the checks run alone)",
@@ -25,8 +25,13 @@ _STATE_TEXTS = {
 }
 
 
+_NOT_TOLD = frozenset({RunStatus.RUNNING, RunStatus.CRASHED, RunStatus.CANCELLED, RunStatus.ERROR})
+
+
 def model_text(run: RunRecord) -> str:
     """What part the model had, and why not a larger one."""
+    if run.model_state is ModelState.NONE and run.status in _NOT_TOLD:
+        return "not told: the run did not come to its end"
     if not run.model:
         return _STATE_TEXTS[ModelState.NONE]
     cause = f" ({run.model_cause})" if run.model_cause else ""

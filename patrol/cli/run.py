@@ -82,6 +82,7 @@ def run_once(
 ) -> None:
     """One pass: progress on standard error, then what is wrong, by which limit, and what could not be seen."""
     loaded = load(config_file)
+    _need_file(snapshot)
     settings = loaded.settings
     request = RunRequest(scope=tuple(scope or ()), alert_id=alert, alert_type=alert_type)
     with opened(_url(loaded, storage, snapshot)) as database, told_progress() as progress:
@@ -97,6 +98,14 @@ def run_once(
     else:
         print_report(console(), report, said)
     raise typer.Exit(_code(report, fail_on))
+
+
+def _need_file(snapshot: Path | None) -> None:
+    if snapshot is not None and str(snapshot) != "-" and not (snapshot.exists() and not snapshot.is_dir()):
+        what = "is a folder" if snapshot.is_dir() else "is not there"
+        raise CommandError(
+            f"--snapshot {snapshot}: {what}; name an estate document (patrol schema estate), or - for input"
+        )
 
 
 def _url(loaded: LoadedSettings, storage: str, snapshot: Path | None) -> str:

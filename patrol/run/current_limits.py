@@ -27,7 +27,14 @@ _ANY_OF = {
     Kind.HIGH_DISK_IO: (Limited.DISK_READ, Limited.DISK_WRITE),
 }
 """Kinds with several limits, each for a subject or part of one: they are off when all of them are."""
-_SAME_FOR_ALL_SUBJECTS = frozenset({Limited.SNAPSHOT_AGE, Limited.SNAPSHOT_SIZE, Limited.NETWORK_ERRORS})
+_OF_THE_SUBJECT = {
+    (Kind.HIGH_PRESSURE, "cpu"): Limited.PRESSURE_CPU,
+    (Kind.HIGH_PRESSURE, "memory"): Limited.PRESSURE_MEMORY,
+    (Kind.HIGH_PRESSURE, "io"): Limited.PRESSURE_IO,
+}
+_SAME_FOR_ALL_SUBJECTS = frozenset(
+    {Limited.SNAPSHOT_AGE, Limited.SNAPSHOT_SIZE, Limited.NETWORK_ERRORS, *_OF_THE_SUBJECT.values()}
+)
 _CONNECTIVITY = frozenset({Kind.GUEST_UNREACHABLE, Kind.NODE_OFFLINE})
 _OF_THE_TYPE = {
     (Kind.HIGH_DISK, "storage"): Limited.STORAGE,
@@ -38,7 +45,10 @@ _OF_THE_TYPE = {
 def metric_of(finding: Finding) -> Limited | None:
     """What the value of a finding is limited by; None for kinds that have no limit of their own."""
     kind = Kind(finding.kind) if finding.kind in _KIND_WORDS else None
-    return _OF_THE_TYPE.get((kind, finding.resource_type)) or _LIMITED.get(kind) if kind is not None else None
+    if kind is None:
+        return None
+    own = _OF_THE_TYPE.get((kind, finding.resource_type)) or _OF_THE_SUBJECT.get((kind, finding.subject))
+    return own or _LIMITED.get(kind)
 
 
 class CurrentLimits:

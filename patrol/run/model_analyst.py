@@ -27,6 +27,7 @@ from patrol.run.record_model import ModelState
 from patrol.run.request import RunRequest
 from patrol.run.unchanged import Fingerprint
 from patrol.tools.finding_desk import FindingDesk
+from signals.detector import cut
 from signals.garbage import resumed_garbage_collection
 from signals.model import Origin, ToolCall
 
@@ -36,6 +37,7 @@ QUICK_TURNS = 4
 _LEAST_SECONDS = 5.0
 """A pass that has less time than this is not begun: it could only be cut off."""
 _LONGEST_ANALYSIS = 64_000
+_LONGEST_HEARD = 300
 BUDGET = "budget"
 """The cause of a model's part that the budget ended or did not let begin."""
 _EVALUATION_TOOLS = frozenset({"patrol_report_finding", "patrol_assess_finding"})
@@ -271,13 +273,21 @@ class ModelAnalyst:
     def _fail(self, failure: Failure) -> None:
         self.failure = self.failure or failure
         self._part.state = ModelState.FAILED
-        self._part.cause, self._part.said = str(self.failure.cause), self.failure.summary
+        self._part.cause, self._part.said = str(self.failure.cause), said_of(self.failure)
 
     def _can_go_on(self) -> bool:
         return self._part.worked and self._provider is not None and self._seconds_left() > _LEAST_SECONDS
 
     def _seconds_left(self) -> float:
         return self._ends_at - time.monotonic()
+
+
+def said_of(failure: Failure) -> str:
+    """The sentence for the operator, with what was heard where that says more."""
+    heard = " ".join(failure.detail.split())
+    if not heard or heard in failure.summary:
+        return failure.summary
+    return f"{failure.summary} It said: {cut(heard, _LONGEST_HEARD)}"
 
 
 def _work_of(desk: FindingDesk, calls: Sequence[ToolCall] = ()) -> ModelWork:

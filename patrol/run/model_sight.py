@@ -15,7 +15,6 @@ from findings.kinds import KINDS, Kind
 from findings.model import Look, Observation, Severity
 from patrol.estate.sources.model import Counter
 from patrol.run.record_model import ModelState
-from signals.detector import cut
 from signals.model import Examined
 
 MODEL_ID = canonical_id("patrol", "local", "model")
@@ -92,6 +91,7 @@ def _failing(previous: Mapping[tuple[str, str], Counter]) -> Counter | None:
 
 
 def _observation(detail: str, failures: int, failing: timedelta, model: str) -> Observation:
+    failing_text = f"{failing / timedelta(minutes=1):.0f} minutes"
     return Observation(
         resource_id=MODEL_ID,
         resource_name=model or "model",
@@ -100,8 +100,6 @@ def _observation(detail: str, failures: int, failing: timedelta, model: str) -> 
         severity=Severity.WARNING,
         category=KINDS[Kind.MODEL_UNAVAILABLE].category,
         summary=f"The model does not work, the checks run alone: {detail}",
-        value=round(failing / timedelta(minutes=1), 1),
-        limit=AFTER / timedelta(minutes=1),
-        limit_source=f"built-in: run {failures} in a row, or minutes since the first",
-        evidence=cut(detail),
+        limit_source="built-in: two runs in a row, or half an hour",
+        evidence=f"{failures} run{'' if failures == 1 else 's'} in a row without a working model, for {failing_text}",
     )

@@ -186,9 +186,10 @@ def _recorded(
         errors=0,
         explained=explained,
         uncertain=said.uncertain,
+        silenced=sum(each.is_open and each.resource_id in scope for each in after.values()) - len(active),
     )
     ended = replace(
-        _with_model_part(run, part, said),
+        _with_what_was_told(run, conclusions, scope),
         status=status,
         status_text=text,
         triage_flags=conclusions.flags,
@@ -199,9 +200,6 @@ def _recorded(
         existing_findings=sum(outcomes.get(each, 0) for each in _STILL_THERE),
         regressed_findings=outcomes.get(Outcome.REGRESSED, 0) + outcomes.get(Outcome.WOKEN, 0),
         resolved_findings=resolved,
-        gaps=tuple(conclusions.gaps),
-        checks_off=tuple(conclusions.checks_off),
-        scope=scope.resource_ids,
         storms=tuple(each.shown() for each in stormy),
     )
     return Recorded(
@@ -215,9 +213,13 @@ def _recorded(
     )
 
 
-def _with_model_part(run: RunRecord, part: ModelPart, said: Dialogue) -> RunRecord:
+def _with_what_was_told(run: RunRecord, conclusions: Conclusions, scope: Scope) -> RunRecord:
+    part, said = conclusions.part, conclusions.dialogue
     return replace(
         run,
+        gaps=tuple(conclusions.gaps),
+        checks_off=tuple(conclusions.checks_off),
+        scope=scope.resource_ids,
         model_state=part.state,
         model=part.model,
         model_cause=part.cause,

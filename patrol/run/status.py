@@ -44,11 +44,12 @@ def status_text(
     errors: int,
     explained: int = 0,
     uncertain: int = 0,
+    silenced: int = 0,
 ) -> str:
     """The sentence beside the status. "All clear" stands for a healthy run over something, and for no other.
 
     `explained`: findings under another one, which are in none of the other counts. `uncertain`: those of which nobody
-    could say whether they are still there.
+    could say whether they are still there. `silenced`: open ones that somebody wants quiet about.
     """
     looked = f"{resources} resource{'' if resources == 1 else 's'} checked"
     if errors:
@@ -59,7 +60,7 @@ def status_text(
         ("back", sum(outcomes.get(each, 0) for each in _BACK)),
         ("known", known),
         ("explained by another", explained),
-        ("silenced", outcomes.get(Outcome.SILENCED, 0)),
+        ("silenced", silenced),
         ("resolved", resolved),
         ("uncertain", uncertain),
     )

@@ -6,22 +6,25 @@ how it ended is written in the final transaction together with its findings.
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.sql import ColumnElement
 
 from findings.model import DEFAULT_ORG
 from patrol.database import Database
 from patrol.run.evidence import Pages, page_hash
 from patrol.run.model_work.totals import cost_of_run
-from patrol.run.record_model import RunRecord, RunStatus, ToolCallRecord
+from patrol.run.record_model import RunRecord, RunStatus, RunType, ToolCallRecord
 from patrol.run.rows import CALL_COLUMNS, RUN_COLUMNS, call_of, call_row, run_of, run_row
 from patrol.run.tables import RUNS, TOOL_CALLS
 
 _RUN = [RUNS.c[name] for name in RUN_COLUMNS]
 _CALL = [TOOL_CALLS.c[name] for name in CALL_COLUMNS]
 _ADD_CALL = TOOL_CALLS.insert()
+_WITH_RESULTS = [
+    str(each) for each in (RunStatus.CRITICAL, RunStatus.ISSUES_FOUND, RunStatus.INCOMPLETE, RunStatus.HEALTHY)
+]
 
 
 IsGone = Callable[[str], bool]
@@ -41,7 +44,8 @@ class RunInProgressError(Exception):
     """Another run is in the slot. `run`: which, whose, and until when."""
 
     def __init__(self, run: RunRecord) -> None:
-        super().__init__(f"the run {run.id} of {run.lease_owner} is under way (lease until {run.lease_expires_at})")
+        since = f"since {run.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        super().__init__(f"another run is under way {since} (run {run.id})")
         self.run = run
 
 
@@ -178,24 +182,32 @@ class RunStore:
 
         return self._database.transact(work)
 
-    def follows_crash(self) -> bool:
-        """Whether the last run that began before now crashed: the next one catches up on it."""
-        unstarted = (str(RunStatus.DROPPED), str(RunStatus.SKIPPED), str(RunStatus.RUNNING))
-        statement = select(RUNS.c.status).where(RUNS.c.org_id == self._org_id, RUNS.c.status.not_in(unstarted))
-        statement = statement.order_by(RUNS.c.started_at.desc(), RUNS.c.id.desc()).limit(1)
+    def follows_crash(self, run_type: RunType = RunType.FULL) -> bool:
+        """Whether a run crashed that no run of this type, or a larger one, has caught up on yet.
+
+        Only a full run catches up on all of it: a look at one thing in between changes nothing for the whole.
+        """
+        crashed = select(func.max(RUNS.c.started_at)).where(
+            RUNS.c.org_id == self._org_id, RUNS.c.status == str(RunStatus.CRASHED)
+        )
+        types = [RunType.FULL] if run_type is RunType.FULL else list(RunType)
+        caught_up = select(func.max(RUNS.c.started_at)).where(
+            RUNS.c.org_id == self._org_id,
+            RUNS.c.type.in_([str(each) for each in types]),
+            RUNS.c.status.in_([*_WITH_RESULTS, str(RunStatus.TIMED_OUT)]),
+        )
         with self._database.read() as connection:
-            return connection.execute(statement).scalar_one_or_none() == str(RunStatus.CRASHED)
+            fell_at = connection.execute(crashed).scalar_one()
+            looked_at = connection.execute(caught_up).scalar_one()
+        return fell_at is not None and (looked_at is None or looked_at < fell_at)
 
     def started_before(self, run: RunRecord) -> datetime | None:
         """When the last run before this one began that came to its end with results; None: there was none."""
-        ended = [
-            str(each) for each in (RunStatus.CRITICAL, RunStatus.ISSUES_FOUND, RunStatus.INCOMPLETE, RunStatus.HEALTHY)
-        ]
         statement = select(RUNS.c.started_at).where(
             RUNS.c.org_id == self._org_id,
             RUNS.c.type == str(run.type),
             RUNS.c.id != run.id,
-            RUNS.c.status.in_(ended),
+            RUNS.c.status.in_(_WITH_RESULTS),
             RUNS.c.started_at <= run.started_at,
         )
         with self._database.read() as connection:

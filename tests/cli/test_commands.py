@@ -108,7 +108,7 @@ def test_config_show_gives_every_key_with_its_origin(
 def test_config_show_is_readable_too(patrol: Callable[..., Answer]) -> None:
     code, out, err = patrol("config", "show")
     assert (code, err) == (0, "")
-    assert "no file, built-in values" in out
+    assert "no file: built-in values and the environment" in out
     assert any(line.split() == ["patrol.interval", "1h", "default"] for line in out.splitlines())
 
 
@@ -225,3 +225,24 @@ def test_a_terminal_without_unicode_gets_codes_instead_of_a_crash(tmp_path: Path
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert r"gr\xf6\xdfe" in done.stdout
+
+
+def test_config_show_hides_what_is_secret_in_an_address(
+    patrol: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATROL_MODEL__NAME", "openai:x")
+    monkeypatch.setenv("PATROL_MODEL__BASE_URL", "http://user:sk-SECRET-12345678@gw.lan/v1?key=sk-SECRET-12345678")
+    for arguments in (("config", "show"), ("config", "show", "--json")):
+        code, out, err = patrol(*arguments)
+        assert code == 0
+        assert "SECRET" not in out + err
+        assert "gw.lan" in out
+
+
+def test_config_validate_refuses_a_model_that_cannot_be_meant(
+    patrol: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATROL_MODEL__NAME", "anthropic")
+    code, out, err = patrol("config", "validate")
+    assert (code, out) == (2, "")
+    assert "[model]" in err

@@ -133,9 +133,20 @@ def test_a_lost_gap_ends_with_four_unless_a_finding_is_worse(patrol: Callable[..
 
 
 def test_a_document_that_cannot_be_read_is_a_lost_source(patrol: Callable[..., Answer], tmp_path: Path) -> None:
-    code, out, _ = patrol("run", "--snapshot", str(tmp_path / "none.json"))
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    code, out, _ = patrol("run", "--snapshot", str(broken))
     assert code == 4
-    assert "none.json" in out
+    assert "broken.json" in out
+
+
+@pytest.mark.parametrize("name", ["none.json", "."])
+def test_a_document_that_is_not_there_is_told_before_anything_is_looked_at(
+    patrol: Callable[..., Answer], tmp_path: Path, name: str
+) -> None:
+    code, out, err = patrol("run", "--snapshot", str(tmp_path / name))
+    assert (code, out) == (2, "")
+    assert "--snapshot" in err
 
 
 @pytest.mark.parametrize("arguments", [("--fail-on", "info"), ("--show-prompts",), ("--config", "none.toml")])

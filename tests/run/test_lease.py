@@ -13,7 +13,7 @@ import pytest
 from findings.model import Topic
 from patrol.run import CATCHES_UP, RunRequest
 from patrol.run.lease import lease_owner, owner_is_gone
-from patrol.run.record_model import RunRecord, RunStatus
+from patrol.run.record_model import RunRecord, RunStatus, RunType
 from patrol.run.store import RunInProgressError, RunStore
 from tests.run.builders import NOW, House, estate, gap, host
 
@@ -128,6 +128,15 @@ def test_a_catch_up_that_crashes_is_caught_up_on_as_well(house, dead_owner):
     assert RunStore(house.database).follows_crash()
     house.run(estate(host()))
     assert not RunStore(house.database).follows_crash()
+
+
+def test_a_look_at_one_thing_does_not_catch_up_on_a_crash(house, dead_owner):
+    begun(house, dead_owner)
+    house.run(estate(host()), request=RunRequest(scope=("hosta",)))
+    runs = RunStore(house.database)
+    assert (runs.follows_crash(), runs.follows_crash(RunType.SCOPED)) == (True, False)
+    assert list(house.run(estate(host())).notes) == [CATCHES_UP]
+    assert not runs.follows_crash()
 
 
 def test_what_the_first_run_of_all_follows_is_no_crash(house):

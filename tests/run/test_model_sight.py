@@ -67,7 +67,7 @@ def test_runs_that_do_not_ask_neither_count_nor_break_the_row(gap: timedelta) ->
     assert life.run(NOT_ASKED, gap) == (None, [])
     look, seen = life.run(FAILED, gap)
     assert (look, len(seen)) == (Look.PRESENT, 1)
-    assert seen[0].value == 2 * gap / timedelta(minutes=1)
+    assert f"for {2 * gap / timedelta(minutes=1):.0f} minutes" in seen[0].evidence
 
 
 def test_the_next_run_whose_model_works_clears_it_and_begins_anew() -> None:

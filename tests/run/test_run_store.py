@@ -178,7 +178,7 @@ def test_runs_are_listed_newest_first(store):
 
 def test_one_run_at_a_time_while_its_lease_lasts(store):
     store.begin(run(1))
-    with pytest.raises(RunInProgressError, match="run-1 of web1:4711") as caught:
+    with pytest.raises(RunInProgressError, match="run run-1") as caught:
         store.begin(run(2))
     assert caught.value.run == run(1)
     store.begin(run(3))  # the lease of the first is over to the second
