@@ -46,7 +46,9 @@ from tests.run.builders import host
 START = datetime(2026, 3, 1, 0, 0, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 LOOKED_AFTER = MINUTE.total_seconds()
-RESULTS = frozenset({RunStatus.HEALTHY, RunStatus.ISSUES_FOUND, RunStatus.CRITICAL, RunStatus.INCOMPLETE})
+RESULTS = frozenset(
+    {RunStatus.HEALTHY, RunStatus.ISSUES_FOUND, RunStatus.CRITICAL, RunStatus.INCOMPLETE, RunStatus.TIMED_OUT}
+)
 GONE = "a process that is gone"
 Result = TypeVar("Result")
 
@@ -238,7 +240,7 @@ class World:
         assert {*self.promised, *owed} <= {*recorded, *waiting}
         assert self.works(WorkState.RUNNING) == []
         assert all(run.completed_at is not None and run.status is not RunStatus.RUNNING for run in recorded.values())
-        assert all(run.error_summary for run in recorded.values() if run.status not in {*RESULTS})
+        assert all(run.error_summary for run in recorded.values() if run.status not in RESULTS)
         assert {each.state for each in self.faults().values()} <= {FindingState.OPEN}
         with self.database.read() as connection:
             store = FindingStore(connection, DEFAULT_ORG)

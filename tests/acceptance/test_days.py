@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import closing
@@ -23,6 +24,7 @@ from patrol.alerts.receiving import Received, receive
 from patrol.alerts.store import AlertStore
 from patrol.estate.memory.store import ResourceMemory
 from patrol.estate.model import Resource
+from patrol.overrides.store import OverrideStore
 from patrol.run.lease import LEASE
 from patrol.run.model_access import ModelAccess
 from patrol.run.model_work.store import ModelWorkStore
@@ -30,6 +32,7 @@ from patrol.run.record_model import ModelState, RunRecord, RunStatus
 from patrol.run.store import RunStore
 from patrol.schedule.jobs import JobName
 from patrol.schedule.upkeep import full_round
+from patrol.settings.load import LoadedSettings
 from patrol.settings.model import ModelSection, Settings
 from patrol.triggers.model import Trigger, TriggerReason
 from patrol.triggers.queue import Accepted, Merged, Rejected, Rejection
@@ -196,6 +199,46 @@ def test_a_restart_waits_for_the_run_under_way_and_the_schedule_keeps_its_phase(
             await world.until(hour=6.5)
             assert {run.status for run in world.runs()} == {RunStatus.CRITICAL}
             assert [run.started_at.hour for run in world.runs()] == [1, 2, 3, 4, 5, 6]
+            every_fault_is_known(world)
+
+    world_of().lives(day)
+
+
+def test_a_daemon_that_was_down_for_hours_makes_one_run_for_all_that_it_missed(world_of: MakeWorld) -> None:
+    async def day(world: World) -> None:
+        async with world.daemon():
+            await world.until(hour=2.5)
+        await world.until(hour=11.5)
+        async with world.daemon():
+            await world.until(hour=13.5)
+            assert [run.started_at.hour for run in world.runs()] == [1, 2, 11, 12, 13]
+            assert (world.job().begun, world.job().missed) == (5, 8)
+            every_fault_is_known(world)
+
+    world_of().lives(day)
+
+
+def test_what_an_operator_stored_holds_after_a_restart(world_of: MakeWorld) -> None:
+    def in_force(world: World, loaded: LoadedSettings) -> Settings:
+        with world.database.read() as connection:
+            return OverrideStore(connection, DEFAULT_ORG).in_force(loaded).settings
+
+    async def day(world: World) -> None:
+        loaded = LoadedSettings(settings=world.settings, file=None, database_url="", origins={})
+        async with world.daemon() as life:
+            await world.until(hour=2.5)
+            with world.database.write() as connection:
+                stored = OverrideStore(connection, DEFAULT_ORG)
+                stored.change({"patrol.interval": "30m"}, now=world.clock(), author="ops", ids=world.ids)
+            await life.reload(in_force(world, loaded))
+            await world.until(hour=3.1)
+        async with world.afterwards():
+            world.settings = in_force(world, loaded)
+        async with world.daemon():
+            await world.until(hour=4.1)
+            halves = [(run.started_at - world.start) // (MINUTE * 30) for run in world.runs()]
+            assert halves == [2, 4, 6, 7, 8]
+            assert world.job().missed == 0
             every_fault_is_known(world)
 
     world_of().lives(day)
@@ -517,3 +560,51 @@ def test_a_source_that_goes_away_and_comes_back_is_told_and_its_faults_stay(worl
 
     world = world_of()
     world.lives(day)
+
+
+def test_a_source_that_hangs_costs_its_part_of_a_run_and_no_run_after_it(world_of: MakeWorld) -> None:
+    goes_on = threading.Event()
+
+    def hangs(now: datetime) -> list[Resource]:
+        if now.hour == 2:
+            assert goes_on.wait(30)
+        return attic(now)
+
+    async def day(world: World) -> None:
+        world.places[1].shows = hangs
+        patrol = world.settings.patrol.model_copy(update={"run_deadline": timedelta(seconds=0.3)})
+        world.settings = world.settings.model_copy(update={"patrol": patrol})
+        async with world.daemon():
+            await world.until(hour=4.5)
+            goes_on.set()
+            assert [run.started_at.hour for run in world.runs()] == [1, 2, 3, 4]
+            assert [run.complete for run in world.runs()] == [True, False, True, True]
+            assert world.runs()[1].status is RunStatus.TIMED_OUT
+            assert world.job().missed == 0
+            every_fault_is_known(world)
+
+    world_of().lives(day)
+
+
+def test_a_run_that_was_shown_nothing_is_not_healthy_and_closes_nothing(world_of: MakeWorld) -> None:
+    async def day(world: World) -> None:
+        async with world.daemon():
+            await world.until(hour=1.5)
+            for place in world.places:
+                place.shows = lambda _now: []
+            await world.until(hour=2.5)
+            assert world.runs()[-1].status is not RunStatus.HEALTHY
+            every_fault_is_known(world)
+
+    async def first_day(world: World) -> None:
+        for place in world.places:
+            place.shows = lambda _now: []
+        async with world.daemon():
+            await world.until(hour=2.5)
+            assert [run.resources_checked for run in world.runs()] == [0, 0]
+            assert RunStatus.HEALTHY not in {run.status for run in world.runs()}
+
+    world_of().lives(day)
+    world = world_of()
+    world.path = world.path.with_name("other.db")
+    world.lives(first_day)
