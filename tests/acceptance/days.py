@@ -33,7 +33,7 @@ from patrol.run.record_model import RunRecord, RunStatus
 from patrol.run.store import RunStore
 from patrol.schedule.jobs import Job, JobName
 from patrol.schedule.model import JobState
-from patrol.schedule.timetable import RETRY, Timetable
+from patrol.schedule.timetable import Timetable
 from patrol.schedule.upkeep import Upkeep, offer_run, recover
 from patrol.settings.model import Settings, TriggersSection
 from patrol.triggers.model import Trigger
@@ -45,6 +45,8 @@ from tests.run.builders import host
 
 START = datetime(2026, 3, 1, 0, 0, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+RETRY = 5 * MINUTE
+"""Longer than it is, so that hours without a disk are soon over."""
 LOOKED_AFTER = MINUTE.total_seconds()
 RESULTS = frozenset(
     {RunStatus.HEALTHY, RunStatus.ISSUES_FOUND, RunStatus.CRITICAL, RunStatus.INCOMPLETE, RunStatus.TIMED_OUT}
@@ -303,7 +305,7 @@ class Life(NoObserver):
             owner="this process",
             clock=world.clock,
             polled_every=MINUTE * 10,
-            retry=MINUTE / 2,
+            retry=RETRY,
         )
         self.timetable = Timetable(
             self._jobs(), database=database, org_id=DEFAULT_ORG, clock=world.clock, seed="here", told=self._said

@@ -330,7 +330,7 @@ def test_a_provider_that_is_away_for_a_night_costs_no_check_and_is_told_until_th
 
 
 def test_a_storm_of_alerts_is_kept_whole_and_starts_few_runs_and_the_round_comes_on_time(world_of: MakeWorld) -> None:
-    count, hosts = 500, 25
+    count, hosts = 500, 14
 
     def many(now: datetime) -> list[Resource]:
         return [*cellar(now), *(thing("cellar", f"host{number}") for number in range(hosts))]
@@ -382,7 +382,7 @@ def test_a_storm_of_alerts_is_kept_whole_and_starts_few_runs_and_the_round_comes
             assert {each.reason for each in world.decisions if isinstance(each, Rejected)} == {Rejection.QUEUE_FULL}
             by_reason = Counter(run.trigger_reason for run in world.runs() if run.status in RESULTS)
             assert by_reason[TriggerReason.SCHEDULED] == 2
-            assert 8 <= by_reason[TriggerReason.ALERT_FIRED] <= 40
+            assert 5 <= by_reason[TriggerReason.ALERT_FIRED] <= 40
             dropped = world.runs_with(RunStatus.DROPPED)
             assert by_reason[TriggerReason.ALERT_FIRED] + len(dropped) == became[Accepted]
             refused = [work for work in world.works(WorkState.DROPPED) if work.reason == Rejection.QUEUE_FULL]
@@ -447,16 +447,16 @@ def test_a_disk_that_is_full_at_any_one_write_costs_one_run_and_loses_none(world
     async def day(world: World) -> None:
         async with world.daemon() as life:
             await world.until(hour=1.5)
-            for after in (0, 1, 2, 3, 5, 8, 12, 17, 20, 21, 22, 23, 24, 25, 26, 27):
+            for after in (0, 1, 2, 3, 5, 12, 20, 21, 23, 24, 25, 27):
                 runs = len(world.runs())
                 await fills_up(world, after, lasting=0)
                 assert len(world.runs()) == runs + 1
             asked = life.asks(manual("agent:attic:cam"))
-            await world.until(hour=18.5)
+            await world.until(hour=14.5)
             assert {run.id: run.status for run in world.runs()}[asked.work.run_id] is RunStatus.CRITICAL
             statuses = Counter(run.status for run in world.runs())
             assert set(statuses) == {RunStatus.CRITICAL, RunStatus.ERROR}
-            assert (world.job().begun, world.job().missed) == (18, 0)
+            assert (world.job().begun, world.job().missed) == (14, 0)
             every_fault_is_known(world)
 
     world_of().lives(day)
@@ -526,7 +526,7 @@ def test_a_run_that_another_process_keeps_from_writing_says_so_and_the_next_one_
             assert statuses == [RunStatus.CRITICAL, RunStatus.ERROR, RunStatus.CRITICAL, RunStatus.CRITICAL]
             every_fault_is_known(world)
 
-    world = world_of(waits_seconds=0.1)
+    world = world_of(waits_seconds=0.05)
     world.lives(day)
 
 
