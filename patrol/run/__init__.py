@@ -274,11 +274,10 @@ class _Pass:
 
     def _observe_itself(self, situation: Situation, detection: Detection) -> list[Observation]:
         """Faults of Patrol's own sight: sources that it lost, a model that does not work."""
-        if not situation.scope.is_full:
-            return []
         now, part, examined = self._run.started_at, self._analyst.part, detection.examined
+        blind = observe_sources(situation.estate, examined, self._previous, now)
         model = observe_model(self._model_sight(), part.said, examined, self._previous, now, model=part.model)
-        return [*observe_sources(situation.estate, examined, self._previous, now), *model]
+        return [*blind, *model] if situation.scope.is_full else []
 
     def _model_sight(self) -> ModelSight:
         return sight_of(self._analyst.part.state, configured=bool(self._patrol.settings.model.name))
@@ -293,10 +292,9 @@ class _Pass:
         above: Mapping[ResourceId, tuple[ResourceId, ...]],
     ) -> Conclusions:
         estate, scope, now, part = situation.estate, situation.scope, self._run.started_at, self._analyst.part
-        counters = dict(collection.counters)
-        if scope.is_full:
-            counters |= blindness_counters(estate, self._previous, now)
-            counters |= model_counters(self._model_sight(), self._previous, now)
+        # A look at one thing reads its sources and asks its model as any other run: what it saw of them counts.
+        blind = blindness_counters(estate, self._previous, now)
+        counters = {**collection.counters, **blind, **model_counters(self._model_sight(), self._previous, now)}
         return Conclusions(
             observations=[*seen, *said.observations],
             examined=ScopedExamination(detection.examined, scope),

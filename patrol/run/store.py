@@ -45,7 +45,10 @@ class RunInProgressError(Exception):
 
     def __init__(self, run: RunRecord) -> None:
         since = f"since {run.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        super().__init__(f"another run is under way {since} (run {run.id})")
+        owner = run.lease_owner.partition("@")[
+            0
+        ]  # host and process, without what tells two processes of one number apart
+        super().__init__(f"another run is under way {since} (run {run.id} of {owner})")
         self.run = run
 
 

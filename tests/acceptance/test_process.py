@@ -184,10 +184,12 @@ def test_detection_reads_standard_input_and_its_output_depends_on_nothing_else(s
 def test_the_exit_code_is_the_worst_that_holds(shell: Shell) -> None:
     assert shell.run(small()).returncode == 0
     assert shell.run(everything_broken(), "--fail-on", "critical").returncode == 3
-    lost = shell.patrol("run", "--snapshot", str(shell.home / "absent.json"), "--storage", shell.storage, "--json")
+    broken = shell.home / "broken.json"
+    broken.write_text("{")
+    lost = shell.patrol("run", "--snapshot", str(broken), "--storage", shell.storage, "--json")
     assert lost.returncode == 4
     document = json.loads(lost.stdout)
-    assert [gap["reason"] for gap in document["gaps"]] == [GapReason.FAILED]
+    assert [gap["reason"] for gap in document["gaps"]] == [GapReason.UNREADABLE]
     assert document["run"]["resolved_findings"] == 0
     wrong = shell.patrol("run", "--snapshot", str(shell.home / "estate.json"), "--scope", "nobody")
     assert (wrong.returncode, wrong.stdout) == (2, b"")
