@@ -138,7 +138,8 @@ class Transcript:
 
         Then the calls behind that are taken one at a time, while their pages are judged: nobody holds them all.
         """
-        self._calls = iter(calls)
+        # What a model called after the detectors had judged was no part of what they read, in whatever recording.
+        self._calls = (call for call in calls if call.origin is not Origin.LATER)
         self._inventory_first = inventory_first
         self._waiting: deque[tuple[ToolCall, Mapping[str, object]]] = deque()
         self.problems: list[Problem] = []

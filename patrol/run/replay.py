@@ -28,7 +28,7 @@ from patrol.run.record_model import DetectionRecord, RunRecord, RunStatus
 from patrol.run.store import RunStore
 from signals.alert_settings import AlertSettingsError, parse_alert_settings
 from signals.detect import detect
-from signals.model import Detection, Origin, ToolCall
+from signals.model import Detection, ToolCall
 from signals.thresholds import AlertThresholds
 
 
@@ -112,8 +112,7 @@ class _Evidence:
 
 
 def _load(database: Database, runs: RunStore, run: RunRecord, recorded: DetectionRecord, org_id: str) -> _Evidence:
-    # What a model called after the detectors had judged was no part of what they read.
-    calls = [call for call in runs.tool_calls(run.id) if call.origin != Origin.LATER]
+    calls = runs.tool_calls(run.id)
     # One snapshot: while pages are being deleted all of them are there, or one is missing.
     with database.read() as connection:
         pages = Pages(connection, org_id)

@@ -17,7 +17,7 @@ from patrol.run.store import RunStore
 from patrol.run.tables import RUNS
 from patrol.schedule.gates import gates_of
 from patrol.schedule.jobs import REMINDERS_FIRST, Duty, Job, JobName, schedules
-from patrol.schedule.model import FirstRun, JobState, Occurrence, first_run
+from patrol.schedule.model import Occurrence
 from patrol.schedule.pauses import find_pause
 from patrol.settings.model import Settings, TriggersSection
 from patrol.triggers.model import Depth, Occasion, Trigger, TriggerReason, TriggerScope
@@ -96,15 +96,6 @@ def last_success_at(connection: Connection, org_id: str) -> datetime | None:
     )
     found: datetime | None = connection.execute(statement).scalar_one_or_none()
     return found
-
-
-def startup_round(connection: Connection, org_id: str, state: JobState, now: datetime) -> Trigger | None:
-    """The run of a daemon that has just started; None where it needs none, or the scheduled one is overdue anyway.
-
-    `state`: where the job of the scheduled run stands.
-    """
-    wanted = first_run(state.due_at, last_success_at(connection, org_id), now)
-    return full_round(TriggerReason.STARTUP, now) if wanted is FirstRun.STARTUP else None
 
 
 def recover(database: Database, org_id: str, now: datetime, is_gone: IsGone, observer: Observer = NOBODY) -> list[Work]:

@@ -8,7 +8,7 @@ from patrol.run.record_model import RunRecord, RunStatus, RunType
 from patrol.run.store import RunStore
 from patrol.schedule.gates import gates_of
 from patrol.schedule.jobs import JobName
-from patrol.schedule.model import Occurrence, first_state
+from patrol.schedule.model import FirstRun, Occurrence, first_run, first_state
 from patrol.schedule.pauses import pause, resume
 from patrol.schedule.times import Every
 from patrol.schedule.upkeep import (
@@ -16,10 +16,10 @@ from patrol.schedule.upkeep import (
     Upkeep,
     forget_work,
     full_round,
+    last_success_at,
     offer_run,
     record_owed,
     recover,
-    startup_round,
 )
 from patrol.settings.model import Settings, TriggersSection
 from patrol.triggers.model import TriggerReason
@@ -185,9 +185,9 @@ def test_a_daemon_that_starts_looks_unless_all_was_seen_a_short_while_ago(line, 
         coming, overdue = (
             first_state(ORG, "patrol", Every(hour), NOW - ago, after=None) for ago in (hour / 2, 2 * hour)
         )
-        found = startup_round(connection, ORG, coming, NOW)
-        assert (found.reason if found else None) == (TriggerReason.STARTUP if is_needed else None)
-        assert startup_round(connection, ORG, overdue, NOW) is None
+        seen_at = last_success_at(connection, ORG)
+    assert (first_run(coming.due_at, seen_at, NOW) is FirstRun.STARTUP) is is_needed
+    assert first_run(overdue.due_at, seen_at, NOW) is not FirstRun.STARTUP
 
 
 def test_the_standing_jobs_do_what_they_are_called(line):

@@ -302,3 +302,13 @@ def test_an_inventory_that_was_not_first_is_refused_and_never_overlooked() -> No
     with pytest.raises(ValueError, match="c3 asks for the inventory"):
         list(transcript.pages())
     assert [page.call_id for page in Transcript(calls).inventory()] == ["c1", "c3"]
+
+
+def test_what_a_model_called_after_the_judging_is_no_part_of_a_recording():
+    output = '{"pools": [{"id": "tank", "node": "hosta", "usage_percent": 97}]}'
+    for origin, pages in ((Origin.MODEL, 1), (Origin.LATER, 0)):
+        transcript = Transcript(
+            [ToolCall(id="c1", tool_name="pulse_storage", input={"type": "pools"}, output=output, origin=origin)]
+        )
+        assert list(transcript.inventory()) == []
+        assert len(list(transcript.pages())) == pages
