@@ -85,12 +85,12 @@ class LeakGuard:
             match = pattern.search(text)
             if match is None:
                 if not self._reasoning:
-                    kept.append(text)
+                    kept.append(_without_ends(text))
                 elif not final:
                     self._pending = text[-_LONGEST_TAG:]  # the closing tag may have begun
                 break
             if not self._reasoning:
-                kept.append(text[: match.start()])
+                kept.append(_without_ends(text[: match.start()]))
             self._reasoning = not self._reasoning
             text = text[match.end() :]
         return "".join(kept)
@@ -104,6 +104,11 @@ class LeakGuard:
         if begun is not None:
             return len(text) - begun.start()
         return max((_begun(text, name) for name in (*self._names, _MINIMAX)), default=0)
+
+
+def _without_ends(text: str) -> str:
+    """Without ends of reasoning that nobody began: some templates write the beginning, some models end twice."""
+    return _REASONING_CLOSE.sub("", text)
 
 
 def _begun(text: str, name: str) -> int:

@@ -95,7 +95,7 @@ class Pass:
         self._on_text = on_text
         self._calls = Calls(toolset, gate or OpenGate(), bounds.tool_seconds, bounds.evidence_calls)
         self._specs = toolset.specs()
-        self._names = [spec.name for spec in self._specs]
+        self._names = toolset.names()
         self._text_only = False
         self._asked_for_calls = False
         self._recovering = False

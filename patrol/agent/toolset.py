@@ -32,6 +32,10 @@ class Toolset(Protocol):
         """All tools, in a stable order."""
         ...
 
+    def names(self) -> Sequence[str]:
+        """Every tool that a model may know of in this run, whether this pass offers it or not."""
+        ...
+
     def purpose(self, name: str) -> Purpose:
         """What a tool of this set is for."""
         ...

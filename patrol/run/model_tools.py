@@ -89,11 +89,16 @@ class RunTools:
         self._book = book
         self._record = record
         offered: list[ToolSpec] = [*reads.specs(), *desk.specs()]
+        self._names = [spec.name for spec in offered]
         self._specs = [spec for spec in offered if only is None or spec.name in only]
 
     def specs(self) -> list[ToolSpec]:
         """All tools of this pass."""
         return self._specs
+
+    def names(self) -> list[str]:
+        """Every tool of the run."""
+        return self._names
 
     def purpose(self, name: str) -> Purpose:
         """What a tool is for."""

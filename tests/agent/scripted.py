@@ -92,6 +92,9 @@ class Tools:
     def specs(self) -> Sequence[Spec]:
         return [Spec(name) for name in self.PURPOSES]
 
+    def names(self) -> Sequence[str]:
+        return [*self.PURPOSES, "not_offered_here"]
+
     def purpose(self, name: str) -> Purpose:
         return self.PURPOSES.get(name, Purpose.EVIDENCE)
 

@@ -73,6 +73,8 @@ def test_other_text_comes_through_unchanged(text: str) -> None:
         ("A<THINK>x</think>B<thought>y</thought>C", "ABC"),
         ("A<|reasoning|>x<|/reasoning|>B", "AB"),
         ("A<think>never closed", "A"),
+        ("A<think>x<think>y</think></think>B", "AB"),
+        ("</think>A</thought>B", "AB"),
         ("<think>pulse_query(x)</think>Fine.", "Fine."),
     ],
 )

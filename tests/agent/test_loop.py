@@ -299,3 +299,9 @@ def test_a_cut_off_answer_without_room_for_a_longer_one_is_told_as_that() -> Non
     assert (result.ended, len(provider.prompts)) == (Ended.FAILED, 2)
     assert result.failure is not None
     assert result.failure.cause is Cause.OUTPUT_LIMIT
+
+
+def test_a_call_of_a_tool_that_this_pass_does_not_offer_is_no_text_either() -> None:
+    result, provider, _ = run(says('Now: {"name": "not_offered_here", "arguments": {}} All clear.'), says("Fine."))
+    assert provider.prompts[1].messages[-1] == UserMessage(text="USE TOOLS")
+    assert "not_offered_here" not in result.text

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -199,6 +199,7 @@ def test_thinking_between_tags_is_taken_out(text: str, spoken: str) -> None:
     assert said(Say(text + " ", pieces=9), streaming=True).message.text.strip() == spoken if spoken else True
 
 
+@example(["<think>", "<think>", "</think>", "</think>"])
 @given(
     st.lists(st.sampled_from(["<think>", "</think>", "<th", "ink>", "a", " ", "\n", "<", "word"]), max_size=12),
 )

@@ -6,17 +6,16 @@ themselves, so that only the closing one comes.
 
 import re
 
-_BLOCK = re.compile(r"\s*<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|\Z)", re.DOTALL | re.IGNORECASE)
 _CLOSING = re.compile(r"</think(?:ing)?>\s*", re.IGNORECASE)
 _OPENINGS = ("<think>", "<thinking>")
+_CLOSINGS = ("</think>", "</thinking>")
 _LONGEST_TAG = len("</thinking>")
 
 
 def without_thoughts(text: str) -> str:
     """What is said, without what was thought before it."""
-    said = text
-    while found := _BLOCK.match(said):
-        said = said[found.end() :]
+    spoken = SpokenText()
+    said = spoken.feed(text) + spoken.finish()
     closing = _CLOSING.search(said)
     if closing is not None and not any(opening in said[: closing.start()].lower() for opening in _OPENINGS):
         said = said[closing.end() :]
@@ -49,7 +48,11 @@ class SpokenText:
             if opening is not None:
                 self._held, self._thinking = self._held.lstrip()[len(opening) :], True
                 continue
-            if any(tag.startswith(begun) for tag in _OPENINGS):
+            ended = next((tag for tag in _CLOSINGS if begun.startswith(tag)), None)
+            if ended is not None:  # of a block within the block that has ended, or of one that nobody saw begin
+                self._held = self._held.lstrip()[len(ended) :]
+                continue
+            if any(tag.startswith(begun) for tag in (*_OPENINGS, *_CLOSINGS)):
                 return ""  # nothing yet, or what may become a tag
             self._speaking = True
         said, self._held = self._held, ""
