@@ -20,6 +20,7 @@ from patrol.daemon.life import Daemon, DeadPartError
 from patrol.daemon.memory import give_back_early
 from patrol.daemon.notify import take_supervision
 from patrol.daemon.serving import ListenError
+from patrol.daemon.sole import OtherDaemonError
 from patrol.logs import Redaction, configure_logs, writes_json
 
 
@@ -54,7 +55,7 @@ def serve(config_file: ConfigOption = None) -> None:
 
         try:
             asyncio.run(live())
-        except ListenError as error:
+        except (ListenError, OtherDaemonError) as error:
             raise CommandError(str(error)) from error
         except DeadPartError as error:
             raise CommandError(f"a part of the daemon has ended: {error}", ExitCode.FAILED) from error

@@ -20,6 +20,7 @@ from patrol.daemon.first_round import ask_for_first
 from patrol.daemon.in_force import InForce, not_taken_up, secrets_of
 from patrol.daemon.notify import Supervision, alive, ready, reloading, status, stopping
 from patrol.daemon.observers import Observers
+from patrol.daemon.sole import alone_with
 from patrol.database import Database, StorageError
 from patrol.logs import Redaction
 from patrol.metrics import Metrics, RunCounts, StateReader
@@ -138,14 +139,17 @@ class Daemon:
     async def run(self) -> None:
         """Starts everything, goes on until it is told to stop, then ends all of it in reverse order.
 
-        Raises StorageError where the start cannot read or write, DeadPartError where a part of it ended by itself.
+        Raises OtherDaemonError where the database has a daemon, StorageError where the start cannot read or write,
+        DeadPartError where a part of it ended by itself.
         """
         async with AsyncExitStack() as ends:
+            alone = await ends.enter_async_context(alone_with(self.database, lease_owner(), self.clock()))
             self._listen_to_signals()
             follows_crash = await asyncio.to_thread(self._recovered)
             await self.timetable.plan()
             working = asyncio.create_task(self.executor.work())
             feeding = asyncio.create_task(self._feed(working))
+            parts = [working, feeding, alone]
             ends.push_async_callback(_end_task, feeding)  # also while the rest ends
             ends.push_async_callback(self._end_runs, working)
             delay = self.in_force.settings.patrol.startup_delay
@@ -153,7 +157,6 @@ class Daemon:
             ends.push_async_callback(self._end_timetable)
             starting = asyncio.create_task(self._first_round(delay, follows_crash=follows_crash))
             ends.push_async_callback(_end_task, starting)
-            parts = [working, feeding]
             if self.serve is not None:
                 served = await self.serve(self)
                 ends.push_async_callback(served.end)
