@@ -2,10 +2,13 @@
 
 Cron is read by Debian's rules: 0 and 7 are Sunday; day of month and day of week are alternatives unless one of them
 begins with a star. Where clocks go forward, a fixed time that does not exist is due at the first moment after the
-gap; where they go back, a fixed time is due once, at its first coming. Hours and minutes with a star follow the clock.
+gap; where they go back, a fixed time is due once, at its first coming. Hours and minutes with a star follow the clock:
+what it leaves out is never due, what it shows twice is due twice.
 """
 
 import hashlib
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice, takewhile
@@ -63,7 +66,7 @@ def next_after(schedule: Schedule, last: datetime | None, now: datetime) -> date
     if isinstance(schedule, Every):
         return _next_of_interval(schedule.interval, last, now)
     after = max(last, now) if last is not None and last - now <= _CLOCK_ERROR else now
-    return _next_of_cron(schedule, after)
+    return next(_times_of_cron(schedule, after))
 
 
 def _next_of_interval(interval: timedelta, last: datetime | None, now: datetime) -> datetime:
@@ -72,10 +75,57 @@ def _next_of_interval(interval: timedelta, last: datetime | None, now: datetime)
     return last + ((now - last) // interval + 1) * interval
 
 
-def _next_of_cron(schedule: At, after: datetime) -> datetime:
+def _times_of_cron(schedule: At, after: datetime) -> Iterator[datetime]:
+    """The times after that one, each once, in their order."""
+    minute, hour = schedule.cron.split()[:2]
+    if minute.startswith("*") or hour.startswith("*"):
+        return _shown_by_clocks(schedule, after)
     # A fixed time in the second of two equal hours reads as one in the first: what has passed is passed over.
     times = CronSim(schedule.cron, after.astimezone(schedule.zone))
-    return next(at for time in times if (at := time.astimezone(UTC)) > after)
+    return (at for time in times if (at := time.astimezone(UTC)) > after)
+
+
+def _shown_by_clocks(schedule: At, after: datetime) -> Iterator[datetime]:
+    """Each time that a clock in the zone shows, from one change of its offset to the next.
+
+    The library reads the clock without its zone: with one it counts in whole hours across a change of half an hour or
+    at a minute past midnight, where it passes over times that exist, or does not end.
+    """
+    since, clock = after, after.astimezone(schedule.zone)
+    while True:
+        offset = _offset(schedule.zone, since)
+        changes_at = None
+        for shown in CronSim(schedule.cron, clock.replace(tzinfo=None)):
+            at = shown.replace(tzinfo=UTC) - offset
+            changes_at = _next_change(schedule.zone, since, at)
+            if changes_at is not None:
+                break
+            yield at
+            since = at
+        if changes_at is None:  # no such day in fifty years: the settings let none of these in
+            return
+        # The first time of the changed clock may be that of the change itself.
+        since, clock = changes_at, changes_at.astimezone(schedule.zone) - timedelta(seconds=1)
+
+
+def _offset(zone: tzinfo, at: datetime) -> timedelta:
+    return at.astimezone(zone).utcoffset() or timedelta()
+
+
+def _next_change(zone: tzinfo, since: datetime, until: datetime) -> datetime | None:
+    """When clocks are first put forward or back after `since`, up to `until`; None if they are not."""
+    before = _offset(zone, since)
+    start = since.replace(microsecond=0)  # clocks change on whole seconds
+
+    def is_changed(seconds: int) -> bool:
+        return _offset(zone, start + timedelta(seconds=seconds)) != before
+
+    while start < until:
+        passed = int(min(timedelta(days=1), until - start).total_seconds())  # no zone goes there and back in a day
+        if is_changed(passed):
+            return start + timedelta(seconds=bisect_left(range(passed), 1, key=is_changed))
+        start += timedelta(seconds=max(passed, 1))
+    return None
 
 
 def latest(schedule: Schedule, due: datetime, now: datetime) -> tuple[datetime, int]:
@@ -83,8 +133,7 @@ def latest(schedule: Schedule, due: datetime, now: datetime) -> tuple[datetime, 
     if isinstance(schedule, Every):
         count = max(0, (now - due) // schedule.interval)
         return due + count * schedule.interval, count
-    times = (time.astimezone(UTC) for time in CronSim(schedule.cron, due.astimezone(schedule.zone)))
-    passed = [at for at in takewhile(lambda at: at <= now, islice(times, MOST_COUNTED)) if at > due]
+    passed = list(takewhile(lambda at: at <= now, islice(_times_of_cron(schedule, due), MOST_COUNTED)))
     return (passed[-1] if passed else due), len(passed)
 
 

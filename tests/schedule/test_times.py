@@ -105,6 +105,52 @@ def test_a_day_that_a_country_left_out_has_its_run_at_the_first_moment_after_it(
     ]
 
 
+CHANGES = [  # forward and back: by an hour at night and at midnight, by half an hour, by two, at a minute past midnight
+    ("Europe/Berlin", "2026-03-29T01:00"),
+    ("Europe/Berlin", "2026-10-25T01:00"),
+    ("Asia/Beirut", "2026-03-28T22:00"),
+    ("Asia/Beirut", "2026-10-24T21:00"),
+    ("Australia/Lord_Howe", "2026-10-03T15:30"),
+    ("Australia/Lord_Howe", "2026-04-04T15:00"),
+    ("Antarctica/Troll", "2026-03-29T01:00"),
+    ("Antarctica/Troll", "2026-10-25T01:00"),
+    ("America/Sao_Paulo", "2018-11-04T03:00"),
+    ("America/St_Johns", "2010-03-14T03:31"),
+    ("America/St_Johns", "2010-11-07T02:31"),
+    ("Asia/Pyongyang", "2018-05-04T15:00"),
+    ("Pacific/Apia", "2011-12-30T10:00"),
+]
+
+
+@pytest.mark.parametrize(("zone", "change"), CHANGES)
+@pytest.mark.parametrize(
+    ("cron", "minutes", "hours"),
+    [
+        ("*/15 5 * * *", range(0, 60, 15), {5}),
+        ("0 */6 * * *", {0}, range(0, 24, 6)),
+        ("30 */2 * * *", {30}, range(0, 24, 2)),
+        ("*/20 0,1 * * *", range(0, 60, 20), {0, 1}),
+        ("* 2 * * *", range(60), {2}),
+        ("7 * * * *", {7}, range(24)),
+    ],
+)
+def test_hours_or_minutes_with_a_star_are_due_whenever_a_clock_shows_them_and_never_else(
+    zone, change, cron, minutes, hours
+):
+    schedule, around = at(cron, zone), instant(f"{change}+00:00")
+    passed = [around + timedelta(minutes=minute) for minute in range(-24 * 60, 24 * 60 + 1)]
+    clocks = [each.astimezone(schedule.zone) for each in passed]
+    assert len({clock.utcoffset() for clock in clocks}) == 2
+    shown = [
+        each for each, clock in zip(passed, clocks, strict=True) if clock.minute in minutes and clock.hour in hours
+    ]
+    found = [passed[0] - timedelta(seconds=1)]
+    while found[-1] <= passed[-1]:
+        found.append(next_after(schedule, None, found[-1]))
+    assert found[1:-1] == shown
+    assert latest(schedule, shown[0], passed[-1]) == (shown[-1], len(shown) - 1)
+
+
 @settings(max_examples=25)
 @given(
     zone=st.sampled_from(ZONES),
@@ -131,7 +177,9 @@ def test_a_fixed_time_is_due_once_on_each_day_that_exists(zone, start, hour, min
 @given(
     zone=st.sampled_from(ZONES),
     start=STARTS,
-    cron=st.sampled_from(["0 * * * *", "*/15 * * * *", "0 */6 * * *", "*/30 3 * * 1", "5 4 1 * 1", "0 0 L * *"]),
+    cron=st.sampled_from(
+        ["0 * * * *", "*/15 * * * *", "0 */6 * * *", "*/30 3 * * 1", "5 4 1 * 1", "0 0 L * *", "*/10 * 29 2 *"]
+    ),
 )
 def test_what_is_due_next_lies_ahead_and_does_not_depend_on_when_it_is_asked(zone, start, cron):
     schedule = at(cron, zone)
