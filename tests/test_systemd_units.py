@@ -55,6 +55,17 @@ def test_every_line_of_the_sandbox_is_explained() -> None:
     assert {name for name in lines if not re.search(rf"`{name}\b", text)} == set()
 
 
+@pytest.mark.parametrize("unit", ["patrol.service", "patrol-collect.service"])
+def test_no_line_mounts_proc_anew(unit: str) -> None:
+    """In a container with lxcfs the new one tells memory, CPU and the boot of the host, and not of the container."""
+    assert not section(unit, "Service").keys() & {
+        "ProtectKernelTunables",
+        "ProtectControlGroups",
+        "ProtectProc",
+        "ProcSubset",
+    }
+
+
 def test_the_units_start_commands_that_exist() -> None:
     for unit in ("patrol.service", "patrol-collect.service"):
         (line,) = section(unit, "Service")["ExecStart"]
