@@ -170,14 +170,18 @@ def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path, monkeypatch: py
         load_settings()
 
 
-def test_the_database_lies_in_the_state_directory_of_systemd_else_at_home() -> None:
-    assert default_database_url({"STATE_DIRECTORY": "/var/lib/patrol"}, Path("/home/a")) == (
-        "sqlite:////var/lib/patrol/patrol.db"
-    )
-    assert default_database_url({"STATE_DIRECTORY": "/var/lib/patrol:/var/lib/x"}, Path("/home/a")) == (
-        "sqlite:////var/lib/patrol/patrol.db"
-    )
-    assert default_database_url({}, Path("/home/a")) == "sqlite:////home/a/.local/state/patrol/patrol.db"
+def test_the_database_lies_in_the_state_directory_of_systemd_else_with_the_service_for_its_user_else_at_home(
+    tmp_path: Path,
+) -> None:
+    def url(service: Path, user_id: int, **environment: str) -> str:
+        return default_database_url(environment, Path("/home/a"), user_id, service)
+
+    owner = tmp_path.stat().st_uid
+    assert url(tmp_path, owner, STATE_DIRECTORY="/srv/patrol") == "sqlite:////srv/patrol/patrol.db"
+    assert url(tmp_path, owner, STATE_DIRECTORY="/srv/patrol:/srv/x") == "sqlite:////srv/patrol/patrol.db"
+    assert url(tmp_path, owner) == f"sqlite:///{tmp_path}/patrol.db"
+    assert url(tmp_path, owner + 1) == "sqlite:////home/a/.local/state/patrol/patrol.db"
+    assert url(tmp_path / "none", owner) == "sqlite:////home/a/.local/state/patrol/patrol.db"
 
 
 # --- what is in force -------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def load_settings(option: Path | None = None) -> LoadedSettings:
     return LoadedSettings(
         settings=settings,
         file=found.path,
-        database_url=url.get_secret_value() if url else default_database_url(os.environ, Path.home()),
+        database_url=url.get_secret_value() if url else default_database_url(os.environ, Path.home(), os.geteuid()),
         origins=origins,
         notes=(found.note,) if found.note else (),
     )

@@ -222,8 +222,8 @@ class StorageSection(Section):
     url: SecretStr | None = Field(
         None,
         examples=["sqlite:////var/lib/patrol/patrol.db"],
-        description='Database, e.g. "sqlite:////var/lib/patrol/patrol.db". Unset: $STATE_DIRECTORY/patrol.db, '
-        "else ~/.local/state/patrol/patrol.db.",
+        description='Database, e.g. "sqlite:////var/lib/patrol/patrol.db". Unset: patrol.db in '
+        "$STATE_DIRECTORY, else in /var/lib/patrol for the user to whom that belongs, else in ~/.local/state/patrol.",
     )
     url_file: AnyPath | None = Field(
         None,

@@ -8,6 +8,8 @@ from pathlib import Path
 
 SYSTEM_FILE = Path("/etc/patrol/patrol.toml")
 LOCAL_NAME = "patrol.toml"
+SERVICE_FOLDER = Path("/var/lib/patrol")
+"""What systemd makes for the service, for the user that it runs as."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,22 @@ def why_not_trusted(owner_id: int, mode: int, user_id: int) -> str:
     return ""
 
 
-def default_database_url(environment: Mapping[str, str], home: Path) -> str:
-    """`$STATE_DIRECTORY/patrol.db` (systemd sets it), else `~/.local/state/patrol/patrol.db`."""
+def default_database_url(
+    environment: Mapping[str, str], home: Path, user_id: int, service_folder: Path = SERVICE_FOLDER
+) -> str:
+    """`patrol.db` in `$STATE_DIRECTORY` (systemd sets it), else in the service's folder for the user to whom that
+    belongs, so that commands meet the records of the service; else in `~/.local/state/patrol`.
+    """
     given = environment.get("STATE_DIRECTORY", "").split(":")[0]
-    folder = Path(given) if given else home / ".local/state/patrol"
+    if given:
+        folder = Path(given)
+    else:
+        folder = service_folder if _owner(service_folder) == user_id else home / ".local/state/patrol"
     return f"sqlite:///{folder / 'patrol.db'}"
+
+
+def _owner(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_uid
+    except OSError:  # there is no service on this machine
+        return None
