@@ -53,8 +53,8 @@ Schedule: TypeAlias = Every | At
 
 MOST_COUNTED = 1_000
 """Missed times of a cron expression are counted one by one, up to here."""
-_CLOCK_ERROR = timedelta(days=1)
-"""A time that was handled and lies further ahead than this was handled by a clock that was wrong."""
+_CLOCK_ERROR = timedelta(hours=1)
+"""What lies further ahead and was due already was due by a clock that was wrong: to wait for it would be a hole."""
 
 
 def next_after(schedule: Schedule, last: datetime | None, now: datetime) -> datetime:

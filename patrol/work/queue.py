@@ -33,7 +33,7 @@ from patrol.work.store import LEASE, WorkLostError, WorkStore, is_held
 REMEMBERED = timedelta(minutes=10)
 """How far back runs and events count: longer than any gap and any window of `Limits`."""
 COUNTED_TOGETHER = timedelta(hours=1)
-"""Triggers about the same that are refused for the same reason are one row for this long, and counted in it."""
+"""Events about the same that are refused for the same reason are one row for this long, and counted in it."""
 
 Ids = Callable[[], str]
 
@@ -138,21 +138,22 @@ class RunQueue:
         )
 
     def _record_refusal(self, trigger: Trigger, reason: Rejection, now: datetime, ids: Ids) -> Work:
-        """A refused round is a run that did not happen, and its record has to say so; a refused event is counted."""
-        known = self._work.find_ended(WorkKind.RUN, _key(trigger), reason, since=now - COUNTED_TOGETHER)
-        if known is not None:
-            self._work.count_again(known, now)
-            return known
-        work = replace(
+        """A refused round is a run that did not happen, and has its record to say so; a refused event is counted."""
+        refused = replace(
             self._new(trigger, now, ids),
             state=WorkState.DROPPED,
             reason=WorkReason(reason),
             ended_at=now,
             record_owed=trigger.is_round,
         )
-        work = work if trigger.is_round else replace(work, run_id="")
-        self._work.add(work)
-        return work
+        if not trigger.is_round:
+            known = self._work.find_ended(WorkKind.RUN, refused.key, reason, since=now - COUNTED_TOGETHER)
+            if known is not None:
+                self._work.count_again(known, now)
+                return known
+            refused = replace(refused, run_id="")
+        self._work.add(refused)
+        return refused
 
     def _read(self, state: WorkState) -> list[tuple[Work, Trigger | None]]:
         return [(work, decode(work.payload)) for work in self._work.list_work(WorkKind.RUN, (state,))]

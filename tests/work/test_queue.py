@@ -132,12 +132,14 @@ def test_refusals_are_counted_with_their_reason_and_kept_in_one_row_an_hour(line
     assert [each.times for each in dropped] == [5, 1]
 
 
-def test_a_refused_round_has_a_record_to_come(line):
+def test_each_refused_round_has_a_record_to_come_however_soon_the_next_one_is_refused(line):
     line.gates = Gates(is_paused=True)
-    line.offer(scheduled())
-    [owed] = line.store(WorkStore.list_owed)
-    assert owed.reason == WorkReason.PAUSED
-    assert owed.run_id
+    for _ in range(3):
+        line.offer(scheduled())
+        line.passes(600)
+    owed = line.store(WorkStore.list_owed)
+    assert [(each.reason, each.times) for each in owed] == [(WorkReason.PAUSED, 1)] * 3
+    assert len({each.run_id for each in owed} - {""}) == 3
 
 
 def test_a_run_taken_back_before_it_began_has_a_record_to_come(line):
