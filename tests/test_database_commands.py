@@ -263,8 +263,8 @@ BAD = [
     (foreign, 2, "tables of another program"),
     (newer, 2, "9999"),
     (lambda path: path.touch(), 2, "it holds nothing"),
-    (lambda path: None, 1, "No such file"),
-    (lambda path: path.mkdir(), 1, "No such file"),
+    (lambda path: None, 1, "copy.db: it is not there"),
+    (lambda path: path.mkdir(), 1, "copy.db: it is not there, or no file"),
 ]
 
 

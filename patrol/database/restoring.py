@@ -18,7 +18,13 @@ from patrol.database.copies import (
     translated_sqlite,
     unwritable,
 )
-from patrol.database.errors import DatabaseBusyError, DatabaseCorruptError, ForeignSchemaError, NewerSchemaError
+from patrol.database.errors import (
+    DatabaseBusyError,
+    DatabaseCorruptError,
+    DatabasePlaceError,
+    ForeignSchemaError,
+    NewerSchemaError,
+)
 from patrol.database.peek import revision_of_file
 from patrol.database.place import parse_url
 from patrol.database.transactions import Database
@@ -51,7 +57,7 @@ def restore(copy: Path, target: Path, *, in_use: InUse, now: datetime) -> Path |
 def _take(copy: Path, part: Path) -> None:
     """The copy, with what its log holds if it was made by copying files, as one file that is known to be whole."""
     if not copy.is_file():
-        raise FileNotFoundError(2, os.strerror(2), str(copy))
+        raise DatabasePlaceError(str(copy), "it is not there, or no file", _REMEDY)
     shutil.copyfile(copy, part)
     log = Path(f"{copy}-wal")
     if log.is_file():
