@@ -41,6 +41,8 @@ class Calls:
 
     async def answer(self, requests: Sequence[ToolRequest], offered: frozenset[str]) -> BatchOutcome:
         """Answers all calls of one turn. `offered`: names of the tools that this turn offered."""
+        for request in requests:
+            self.toolset.began(request)
         answers, first_of, looping = self._check(requests, offered)
         queued = [position for position in range(len(requests)) if position not in answers]
         taken = await self._make([requests[position] for position in queued])

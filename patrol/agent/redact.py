@@ -18,9 +18,12 @@ _SET = r"\\*[\"']?\s*[:=]\s*"  # key=, key: and "key": also where the quotes are
 _BARE = r"(?!\[redacted)[^\s\"'<>&;,)\]}\\]+"
 _QUOTED = r"\\+\"[^\"]*\"|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
 
-_RULES: Sequence[tuple[re.Pattern[str], str]] = tuple(
-    (re.compile(pattern, re.IGNORECASE | re.DOTALL), replacement)
-    for pattern, replacement in (
+Rules = Sequence[tuple[re.Pattern[str], str]]
+
+
+def _rules(names: str) -> Rules:
+    """`names`: pattern of the names under which a secret stands."""
+    rules = (
         # user:password@ in an address
         (r"(\b[a-z][a-z0-9+.-]{1,20}://)[^\s/?#\"'<>]*@", rf"\1{MARK}@"),
         # Authorization: Bearer ...
@@ -29,15 +32,20 @@ _RULES: Sequence[tuple[re.Pattern[str], str]] = tuple(
         (r"(\bbearer\s+)[^\s\"'<>,;]{6,}", rf"\1{MARK}"),
         (r"(\bbasic\s+)(?=[a-z+/]*(?-i:[A-Z0-9]))[A-Za-z0-9+/]{8,}={0,2}", rf"\1{MARK}"),
         # {"api_key": "..."}, ?key=...&token=..., x-api-key: ...
-        (rf"(\b(?:{_NAMES}){_SET})(?:{_QUOTED})", rf'\1"{MARK}"'),
-        (rf"(\b(?:{_NAMES}){_SET}){_BARE}", rf"\1{MARK}"),
+        (rf"(\b(?:{names}){_SET})(?:{_QUOTED})", rf'\1"{MARK}"'),
+        (rf"(\b(?:{names}){_SET}){_BARE}", rf"\1{MARK}"),
         # keys, signed tokens and account ids that are known by their beginning
         (r"\b(?:sk|pk|rk|gsk|xai|hf|pplx|nvapi)[-_][A-Za-z0-9_\-*.]{8,}", MARK),
         (r"\bAIza[A-Za-z0-9_\-]{10,}", MARK),
         (r"\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]+(?:\.[A-Za-z0-9_\-]+)?", MARK),
         (r"\b(?:user_|(?:org|proj|pldd)[-_](?=[A-Za-z]*\d))[A-Za-z0-9]{6,}", MARK),
     )
-)
+    return tuple((re.compile(pattern, re.IGNORECASE | re.DOTALL), replacement) for pattern, replacement in rules)
+
+
+_RULES = _rules(_NAMES)
+DOCUMENT_RULES = _rules(_NAMES.replace("|key|", '|(?<!")key|'))
+"""For JSON of Patrol's own tools, in which the name "key" is that of a finding's kind."""
 
 
 _SECRET_NAME = re.compile(_NAMES, re.IGNORECASE)
@@ -48,7 +56,7 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.fullmatch(name) is not None
 
 
-def redact(text: str, secrets: Iterable[str] = (), *, max_bytes: int = MAX_DETAIL_BYTES) -> str:
+def redact(text: str, secrets: Iterable[str] = (), *, max_bytes: int = MAX_DETAIL_BYTES, rules: Rules = _RULES) -> str:
     """The text without keys, tokens, credentials and account ids, at most `max_bytes` of UTF-8 long.
 
     `secrets`: values that are configured; they go wherever they occur, also as they stand in URLs and in JSON.
@@ -57,7 +65,7 @@ def redact(text: str, secrets: Iterable[str] = (), *, max_bytes: int = MAX_DETAI
     cleaned = text
     for form in sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True):
         cleaned = re.sub(re.escape(form), MARK, cleaned, flags=re.IGNORECASE)
-    for pattern, replacement in _RULES:
+    for pattern, replacement in rules:
         cleaned = pattern.sub(replacement, cleaned)
     return bounded(cleaned, max_bytes)
 

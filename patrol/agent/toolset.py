@@ -44,6 +44,10 @@ class Toolset(Protocol):
         """Answers a call whose arguments are an object. Called from several threads; a wrong call is an Answer."""
         ...
 
+    def began(self, request: ToolRequest) -> None:
+        """Told of each call of a turn before any of them is answered, in the order in which the model made them."""
+        ...
+
     def finished(self, request: ToolRequest, answer: Answer, seconds: float) -> None:
         """Told of each call that ended, one after the other, in the order in which the model made them."""
         ...

@@ -15,8 +15,7 @@ from patrol.cli.display import cell, console, number, severity_cell, table
 from patrol.cli.exit_codes import CommandError, ExitCode, exit_code
 from patrol.cli.options import JsonOption
 from patrol.cli.output import note, write_json
-from patrol.cli.progress import told_progress
-from patrol.run.request import Progress
+from patrol.cli.progress import Telling, told_progress
 
 RETRIES = 5
 RETRY_SECONDS = 2.0
@@ -50,8 +49,8 @@ def investigate(
     run_id = str(accepted["run_id"])
     note(f"patrol: {accepted['message']}: {run_id}, {accepted['state']}")
     try:
-        with told_progress() as progress:
-            _follow(daemon, run_id, progress)
+        with told_progress() as telling:
+            _follow(daemon, run_id, telling)
     except KeyboardInterrupt:
         note(f"patrol: the run goes on; patrol runs show {run_id}")
         raise typer.Exit(ExitCode.FAILED) from None
@@ -78,7 +77,7 @@ def _ask(daemon: DaemonPlace, finding: str, alert: str, resource: str) -> Mappin
     return answer
 
 
-def _follow(daemon: DaemonPlace, run_id: str, progress: Progress) -> None:
+def _follow(daemon: DaemonPlace, run_id: str, telling: Telling) -> None:
     """Tells what happens until the run has ended; takes the stream up again where it was lost. Raises CommandError."""
     path = f"/api/ai/patrol/stream?{urlencode({'run_id': run_id})}"
     last, lost = "", 0
@@ -86,7 +85,7 @@ def _follow(daemon: DaemonPlace, run_id: str, progress: Progress) -> None:
         try:
             for event_id, event in daemon.events(path, last):
                 last, lost = event_id, 0
-                _tell(event, progress)
+                _tell(event, telling)
                 if event.get("type") in _LAST:
                     return
             why = "it ended"
@@ -98,12 +97,16 @@ def _follow(daemon: DaemonPlace, run_id: str, progress: Progress) -> None:
         time.sleep(RETRY_SECONDS)
 
 
-def _tell(event: Mapping[str, Any], progress: Progress) -> None:
+def _tell(event: Mapping[str, Any], telling: Telling) -> None:
     kind = event.get("type")
     if kind in {"phase", "snapshot"} and event.get("phase"):
-        progress(str(event["phase"]), str(event.get("content", "")) if kind == "phase" else "")
+        telling(str(event["phase"]), str(event.get("content", "")) if kind == "phase" else "")
     elif kind == "tool_start":
-        progress("analyse", str(event.get("tool_name", "")))
+        telling.line(f"{event.get('tool_name', '')} {event.get('tool_input', '')}")
+    elif kind == "tool_end" and event.get("tool_success") is False:
+        telling.line(f"{event.get('tool_name', '')} failed: {event.get('tool_output', '')}")
+    elif kind == "finding_rejected":
+        telling.line(f"not taken: {event.get('content', '')}")
 
 
 def _print(run: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> None:

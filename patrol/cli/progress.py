@@ -2,16 +2,31 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.status import Status
 
 from patrol.cli.display import cell, console
-from patrol.cli.output import note
-from patrol.run.request import Progress
+from patrol.cli.output import note, visible
+
+
+class Telling(Protocol):
+    """Is a `patrol.run.request.Progress`, and takes lines that stay."""
+
+    def __call__(self, stage: str, detail: str) -> None:
+        """What is being done now."""
+        ...
+
+    def line(self, text: str) -> None:
+        """Something that was done: foreign text, on one line."""
+        ...
+
+
+LONGEST_LINE = 160
 
 
 @contextmanager
-def told_progress() -> Iterator[Progress]:
+def told_progress() -> Iterator[Telling]:
     """Tells the stages on standard error: on a terminal in one line that goes away, else one plain line each."""
     output = console(stderr=True)
     if not output.is_terminal:
@@ -32,6 +47,10 @@ class _PlainProgress:
             self._told.add(stage)
             note(f"patrol: {stage}")
 
+    def line(self, text: str) -> None:
+        """A line of its own."""
+        note(f"patrol: {visible(text, LONGEST_LINE)}")
+
 
 class _LiveProgress:
     """What is being done now, in place."""
@@ -41,3 +60,7 @@ class _LiveProgress:
 
     def __call__(self, stage: str, detail: str) -> None:
         self._status.update(cell(f"{stage}: {detail}" if detail else stage))
+
+    def line(self, text: str) -> None:
+        """Above what is done in place."""
+        self._status.console.print(cell(visible(text, LONGEST_LINE)), overflow="ellipsis", no_wrap=True)

@@ -7,12 +7,13 @@ from datetime import datetime
 
 from patrol.agent.model import Provider
 from patrol.agent.wire.opening import open_provider
-from patrol.api.live.hub import StreamHub
+from patrol.api.live.hub import LiveRun, StreamHub
 from patrol.daemon.pulse import Pulse, longest_silence
 from patrol.database import Database
 from patrol.run import Patrol
 from patrol.run.analyst import Analysts, NoModel
 from patrol.run.cancel import Cancel
+from patrol.run.follower import Follower
 from patrol.run.model_access import ModelAccess, Opener
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.observer import Observer
@@ -71,10 +72,6 @@ class InForce:
             pulse.progress(stage, detail)
             live.progress(stage, detail)
 
-        def on_text(text: str) -> None:
-            pulse.beat()
-            live.text(text)
-
         return Patrol(
             database=self.database,
             settings=settings,
@@ -82,7 +79,7 @@ class InForce:
             clock=self.clock,
             ids=self.ids,
             progress=progress,
-            analysts=self._analysts(settings, cancel, on_text),
+            analysts=self._analysts(settings, cancel, _Followed(live, pulse)),
             cancel=cancel,
             beat=pulse.beat,
             observer=self.observer,
@@ -93,7 +90,7 @@ class InForce:
         sources = light_sources(self.settings)
         return Sampler(database=self.database, sources=sources, clock=self.clock).sample() if sources else None
 
-    def _analysts(self, settings: Settings, cancel: Cancel, on_text: Callable[[str], None]) -> Analysts:
+    def _analysts(self, settings: Settings, cancel: Cancel, follower: Follower) -> Analysts:
         if not settings.model.name:
             return NoModel()
         return ModelAccess(
@@ -101,9 +98,36 @@ class InForce:
             store=ModelWorkStore(self.database),
             clock=self.clock,
             opener=self.opener,
-            on_text=on_text,
+            follower=follower,
             cancel=cancel,
         )
+
+
+class _Followed:
+    """A model that is followed live. Each thing that it says or does is a sign of life."""
+
+    def __init__(self, live: LiveRun, pulse: Pulse) -> None:
+        self._live = live
+        self._pulse = pulse
+
+    def text(self, piece: str) -> None:
+        """It says something."""
+        self._pulse.beat()
+        self._live.text(piece)
+
+    def tool_started(self, call_id: str, name: str, arguments: object) -> None:
+        """It makes a call."""
+        self._pulse.beat()
+        self._live.tool_started(call_id, name, arguments)
+
+    def tool_ended(self, call_id: str, name: str, output: object, *, success: bool) -> None:
+        """It has an answer."""
+        self._pulse.beat()
+        self._live.tool_ended(call_id, name, output, success=success)
+
+    def finding_rejected(self, why: str) -> None:
+        """It is refused something."""
+        self._live.finding_rejected(why)
 
 
 def secrets_of(loaded: LoadedSettings) -> Iterator[str]:

@@ -17,6 +17,7 @@ from patrol.run.causes import SignalGroup
 from patrol.run.record_model import ModelState, RunRecord
 from patrol.run.request import RunRequest
 from patrol.run.scope import Scope
+from patrol.run.seam import Judged
 from patrol.run.triage import Flag
 from patrol.tools.finding_desk.model import GivenVerdict, Report
 from patrol.tools.registry import Toolbox
@@ -112,6 +113,10 @@ class Analyst(Protocol):
         """Gives a verdict on known findings that got none: one bounded pass."""
         ...
 
+    def contradicted(self, refused: Sequence[Judged]) -> None:
+        """Is told of its reports that are not taken, because the detectors looked and found otherwise."""
+        ...
+
     def close(self) -> None:
         """Gives back what it holds, and remembers for the next run how its model did."""
         ...
@@ -147,6 +152,9 @@ class NoAnalyst:
     def assess(self, findings: Sequence[Finding]) -> ModelWork:  # noqa: ARG002
         """Nothing: what a detector examined needs no verdict of a model."""
         return ModelWork()
+
+    def contradicted(self, refused: Sequence[Judged]) -> None:
+        """Nothing: it reports nothing."""
 
     def close(self) -> None:
         """Nothing to give back."""

@@ -65,9 +65,12 @@ def dialogue(
     tell("assess", f"{len(missing)} findings that nobody looked at")
     assessed = analyst.assess(missing)
     verdicts.update(assessed.verdicts)
+    reports = [*work.reports, *evaluated.reports, *assessed.reports]
+    meeting = judge(reports, signals, examined, situation.findings)
+    analyst.contradicted(meeting.refused)
     return _concluded(
         situation,
-        judge([*work.reports, *evaluated.reports, *assessed.reports], signals, examined, situation.findings),
+        meeting,
         verdicts,
         [finding for finding in missing if finding.id not in verdicts],
         examined,
@@ -149,7 +152,7 @@ def _concluded(
         reports=[_report(run.id, seq, judged) for seq, judged in enumerate(meeting.judged, start=1)],
         verdicts=records,
         uncertain=uncertain,
-        refusals=[*refused, *meeting.refused],
+        refusals=[*refused, *(each.code for each in meeting.refused)],
     )
 
 

@@ -23,6 +23,7 @@ from patrol.agent.prompts import DETECT
 from patrol.agent.shown_prompt import shown_prompt
 from patrol.run.analyst import Analyst, ModelPart, NoAnalyst, Situation
 from patrol.run.cancel import Cancel
+from patrol.run.follower import Follower, NoFollower
 from patrol.run.model_analyst import BUDGET, Compared, Equipment, ModelAnalyst
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.record_model import ModelState, RunRecord
@@ -46,13 +47,13 @@ Opener = Callable[[ModelSection, Callable[[], float]], Provider]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAccess:
-    """The model that the settings name. `on_text` is told what it says, as it comes; `cancel` ends it early."""
+    """The model that the settings name. `follower` is told what it says and does; `cancel` ends it early."""
 
     settings: Settings
     store: ModelWorkStore
     clock: Callable[[], datetime]
     opener: Opener
-    on_text: Callable[[str], None] = lambda _text: None
+    follower: Follower = NoFollower()  # noqa: RUF009 - it has no state that could be shared
     cancel: Cancel = field(default_factory=Cancel)
 
     def join(self, run: RunRecord, *, after_crash: bool) -> Analyst:
@@ -116,7 +117,7 @@ class ModelAccess:
             opening=self.opening,
             compared=self._compared,
             closed=self._closed,
-            on_text=self.on_text,
+            follower=self.follower,
             cancel=self.cancel,
         )
 

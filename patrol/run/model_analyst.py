@@ -21,10 +21,12 @@ from patrol.database import StorageError
 from patrol.run.analyst import ModelPart, ModelWork, Situation
 from patrol.run.cancel import Cancel, RunCancelledError
 from patrol.run.causes import SignalGroup
+from patrol.run.follower import Follower, OnlyRefusals
 from patrol.run.model_questions import assessment_question, evaluation_question, shown_signals
 from patrol.run.model_tools import CallBook, RunTools
 from patrol.run.record_model import ModelState
 from patrol.run.request import RunRequest
+from patrol.run.seam import Judged, contradiction
 from patrol.run.unchanged import Fingerprint
 from patrol.tools.finding_desk import FindingDesk
 from signals.detector import cut
@@ -78,6 +80,7 @@ class Equipment:
 
     `open_provider` may take seconds and raises ModelError; it is told how many are left. `seconds`: the longest time
     of all passes together. `opening` is given the window of the model. `closed`: told at the end how it went.
+    `follower`: told what is said and done, while it is.
     """
 
     meter: Meter
@@ -87,7 +90,7 @@ class Equipment:
     opening: Callable[[Situation, int | None], Opening]
     compared: Callable[[Situation], Compared]
     closed: Callable[["ModelAnalyst"], None]
-    on_text: Callable[[str], None]
+    follower: Follower
     cancel: Cancel
 
 
@@ -124,7 +127,7 @@ class ModelAnalyst:
             return ModelWork()
         self.seen = compared.seen
         desk = self._desk(situation, situation.known)
-        tools = RunTools(situation.toolbox, desk, self._book, situation.record)
+        tools = RunTools(situation.toolbox, desk, self._book, situation.record, follower=self._with.follower)
         self._work(self._look(situation, tools))
         return _work_of(desk, self._book.all())
 
@@ -158,6 +161,11 @@ class ModelAnalyst:
         turns = min(len(findings) + 2, MOST_ASSESSMENT_TURNS)
         self._ask(Phase.ASSESS, ASSESS, assessment_question(findings), desk, only, turns)
         return _work_of(desk)
+
+    def contradicted(self, refused: Sequence[Judged]) -> None:
+        """Tells whoever follows."""
+        for each in refused:
+            self._with.follower.finding_rejected(contradiction(each))
 
     def close(self) -> None:
         """Closes connections, and tells how it went."""
@@ -211,7 +219,8 @@ class ModelAnalyst:
             call.origin = Origin.LATER
             return situation.record(call, seconds)
 
-        tools = RunTools(situation.toolbox, desk, self._book, record, only=only)
+        follower = OnlyRefusals(self._with.follower)
+        tools = RunTools(situation.toolbox, desk, self._book, record, follower=follower, only=only)
 
         async def work() -> PassResult:
             return await self._pass(phase, words, tools, turns).run(question)
@@ -223,7 +232,8 @@ class ModelAnalyst:
             raise RuntimeError("the first pass opens the provider")
         self._with.meter.phase = phase
         deadline = asyncio.get_running_loop().time() + max(self._seconds_left(), 0.0)
-        return Pass(self._provider, tools, words, Bounds(turns=turns, deadline=deadline), on_text=self._with.on_text)
+        bounds = Bounds(turns=turns, deadline=deadline)
+        return Pass(self._provider, tools, words, bounds, on_text=self._with.follower.text)
 
     def _work(self, work: Coroutine[None, None, PassResult]) -> None:
         """Carries a pass out, and notes how it went. What goes wrong in it ends the model's part, never the run.

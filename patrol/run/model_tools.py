@@ -14,6 +14,7 @@ import msgspec
 from patrol.agent.model import ToolRequest, ToolSpec
 from patrol.agent.toolset import Answer, Purpose
 from patrol.run.evidence import output_page
+from patrol.run.follower import Follower
 from patrol.tools.finding_desk import FindingDesk
 from patrol.tools.model import ErrorCode, ToolError
 from signals.evidence import Page
@@ -72,7 +73,7 @@ class CallBook:
 class RunTools:
     """All tools of one pass. `record` writes a finished call down and returns it as it was recorded.
 
-    `only`: the names of the tools of this pass, None for all.
+    `follower`: is told of calls and of what is refused. `only`: the names of the tools of this pass, None for all.
     """
 
     def __init__(
@@ -82,12 +83,14 @@ class RunTools:
         book: CallBook,
         record: Callable[[ToolCall, float], ToolCall],
         *,
+        follower: Follower,
         only: frozenset[str] | None = None,
     ) -> None:
         self._reads = reads
         self._desk = desk
         self._book = book
         self._record = record
+        self._follower = follower
         offered: list[ToolSpec] = [*reads.specs(), *desk.specs()]
         self._names = [spec.name for spec in offered]
         self._specs = [spec for spec in offered if only is None or spec.name in only]
@@ -113,20 +116,26 @@ class RunTools:
                 return Answer(content=msgspec.to_builtins(said))
             return Answer(content=self._page(request.name, arguments))
         except ToolError as error:
+            if self.purpose(request.name) is Purpose.FINDINGS_WRITE:
+                self._follower.finding_rejected(f"{error.code}: {error.message}")
             return Answer(content=msgspec.to_builtins(error.as_output()), is_error=True, code=str(error.code))
 
+    def began(self, request: ToolRequest) -> None:
+        """Tells that it is made."""
+        self._follower.tool_started(request.id, request.name, _input_of(request))
+
     def finished(self, request: ToolRequest, answer: Answer, seconds: float) -> None:
-        """Writes the call down."""
-        arguments = request.arguments if request.arguments is not None else {"unreadable": request.problem}
+        """Writes the call down, and tells what came of it."""
         call = ToolCall(
             id=request.id,
             tool_name=request.name,
-            input=dict(arguments),
+            input=_input_of(request),
             output=answer.content,
             success=not answer.is_error,
             origin=Origin.MODEL,
         )
         self._book.add(self._record(call, seconds))
+        self._follower.tool_ended(request.id, request.name, answer.content, success=not answer.is_error)
 
     def _page(self, name: str, arguments: Mapping[str, object]) -> object:
         """A page that fits: rows are what gives way, and the page says how many there are."""
@@ -145,3 +154,7 @@ class RunTools:
                 ErrorCode.TOO_LARGE, f"the answer has {len(text)} characters: ask for less, by a filter or one resource"
             )
         return msgspec.json.decode(text)
+
+
+def _input_of(request: ToolRequest) -> dict[str, object]:
+    return dict(request.arguments) if request.arguments is not None else {"unreadable": request.problem}

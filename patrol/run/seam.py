@@ -51,9 +51,16 @@ class Meeting:
         return frozenset(each.key for each in self.judged if each.outcome is not ReportOutcome.REFUSED)
 
     @property
-    def refused(self) -> list[str]:
-        """Why reports are refused, a word for each: those that the detectors contradict."""
-        return [each.code for each in self.judged if each.outcome is ReportOutcome.REFUSED]
+    def refused(self) -> list[Judged]:
+        """The reports that the detectors contradict."""
+        return [each for each in self.judged if each.outcome is ReportOutcome.REFUSED]
+
+
+def contradiction(judged: Judged) -> str:
+    """Why a report is refused, a word and a sentence."""
+    report = judged.report
+    what = " of ".join(filter(None, (report.subject, report.resource_name)))
+    return f"{judged.code}: {report.kind}: Patrol's own checks looked at {what} in this run, and it is not so"
 
 
 def judge(

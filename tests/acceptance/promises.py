@@ -32,6 +32,7 @@ from tests.acceptance.estates import Parts
 from tests.acceptance.faults import Condition
 from tests.acceptance.puppets import Puppet
 from tests.run.builders import GivenSource, House
+from tests.run.model_house import Heard
 
 _SYSTEMS = {said for words in (*DETECT.values(), EVALUATE, ASSESS) for said in (words.system, words.last_turn)}
 _WORKED = frozenset({RunStatus.CRITICAL, RunStatus.ISSUES_FOUND, RunStatus.INCOMPLETE, RunStatus.HEALTHY})
@@ -53,18 +54,18 @@ class ModelHouse:
     puppet: Puppet
     streaming: bool = True
     window: int | None = None
-    told: list[str] = field(default_factory=list)
+    told: Heard = field(default_factory=Heard)
 
     def run(self, parts: Parts | dict[str, Estate | Exception], request: RunRequest | None = None) -> RunReport:
         """One run a minute later, and all that it must keep but what is wrong with the estate."""
-        self.told.clear()
+        self.told = Heard()
         self.house.clock.advance(minutes=1)
         access = ModelAccess(
             settings=self.house.settings,
             store=self.work,
             clock=self.house.clock,
             opener=lambda _model, _left: self.puppet.opened(streaming=self.streaming, window=self.window),
-            on_text=self.told.append,
+            follower=self.told,
         )
         sources = [GivenSource([part], name=name) for name, part in parts.items()]
         before = len(self.puppet.heard)
@@ -110,6 +111,7 @@ class ModelHouse:
         self._check_status(run, report)
         self._check_part(run, requests)
         self._check_words(run)
+        self._check_followed(run)
         self._check_claims(run)
         self._check_verdicts(run)
 
@@ -139,8 +141,15 @@ class ModelHouse:
         assert all(heard.system in _SYSTEMS for heard in self.puppet.heard)
 
     def _check_words(self, run: RunRecord) -> None:
-        assert run.analysis == storable("".join(self.told))[:_LONGEST_ANALYSIS]
+        assert run.analysis == storable("".join(self.told.texts))[:_LONGEST_ANALYSIS]
         assert not _MARKUP.search(run.analysis), run.analysis
+
+    def _check_followed(self, run: RunRecord) -> None:
+        """Who follows is told of the calls of the first pass, as they are recorded, and of nothing that was taken."""
+        calls = [call.id for call in RunStore(self.house.database).tool_calls(run.id) if call.origin == Origin.MODEL]
+        assert self.told.ended == calls
+        assert self.told.started[: len(calls)] == calls
+        assert len(self.told.refused) <= run.rejected_findings
 
     def _check_claims(self, run: RunRecord) -> None:
         """Each claim that was filed quotes what one of the cited calls of that very run was answered."""

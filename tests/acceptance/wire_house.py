@@ -32,6 +32,7 @@ from tests.acceptance.wire_faults import KEY
 from tests.agent.asking import Pauses
 from tests.agent.wire_server import Answer, Ask, ModelServer, Status
 from tests.run.builders import GivenSource, House
+from tests.run.model_house import Heard
 
 SHORT, LONG = timedelta(seconds=0.3), timedelta(seconds=20)
 """How long a model may be silent: where it will be, and where only a busy machine could make it so."""
@@ -110,13 +111,13 @@ def run(
     house.clock.advance(seconds=after_seconds)
     house.settings = settings
     house.said.clear()
-    pauses, streamed, written = Pauses(), list[str](), io.StringIO()
+    pauses, heard, written = Pauses(), Heard(), io.StringIO()
 
     def opener(model: ModelSection, remaining: object) -> Provider:
         return open_provider(model, sleep=pauses.sleep, remaining=remaining)  # type: ignore[arg-type]
 
     store = ModelWorkStore(house.database)
-    access = ModelAccess(settings=settings, store=store, clock=house.clock, opener=opener, on_text=streamed.append)
+    access = ModelAccess(settings=settings, store=store, clock=house.clock, opener=opener, follower=heard)
     patrol = house.patrol(*(GivenSource([part], name=name) for name, part in parts.items()))
     with _all_logs(written):
         report = replace(patrol, analysts=access).run(RunRequest())
@@ -127,7 +128,7 @@ def run(
         record=RunStore(house.database).get(report.run.id),
         calls=store.calls(report.run.id),
         findings=findings,
-        streamed="".join(streamed),
+        streamed="".join(heard.texts),
         written=f"{written.getvalue()}{house.said}",
         pauses=pauses.slept,
         log=log if log is not None else [],

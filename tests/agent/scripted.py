@@ -85,6 +85,7 @@ class Tools:
         self._answers = answers
         self._lock = threading.Lock()
         self.log: list[tuple[str, str]] = []
+        self.began_calls: list[str] = []
         self.finished_calls: list[tuple[str, Answer]] = []
         self.at_once = 0
         self.most_at_once = 0
@@ -115,6 +116,9 @@ class Tools:
             with self._lock:
                 self.at_once -= 1
                 self.log.append(("end", request.id))
+
+    def began(self, request: ToolRequest) -> None:
+        self.began_calls.append(request.id)
 
     def finished(self, request: ToolRequest, answer: Answer, seconds: float) -> None:
         self.finished_calls.append((request.id, answer))

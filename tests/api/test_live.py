@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
@@ -13,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patrol.accounts.model import Scope
-from patrol.api.live.events import BUFFERED, CUT, TAIL_BYTES, TEXT_BYTES, Event, cut
-from patrol.api.live.hub import REMEMBERED, REMEMBERED_RUNS, LastHeard, Listener, Pace, RunFeed, StreamHub
+from patrol.api.live.events import BUFFERED, CUT, NAME_BYTES, TAIL_BYTES, TEXT_BYTES, Event, cut
+from patrol.api.live.hub import AT_ONCE, REMEMBERED, REMEMBERED_RUNS, LastHeard, Listener, Pace, RunFeed, StreamHub
 from patrol.api.live.wire import CONNECTED, encode, parse_last
 from patrol.run.record_model import RunRecord, RunStatus
 from tests.api.builders import START, House, bearer
@@ -67,8 +68,8 @@ def test_a_run_tells_its_stages_its_words_its_calls_and_its_end_in_order() -> No
             live = told.begin("r1")
             live.progress("collect", "pve1")
             live.text("looks fine")
-            live.tool_started("c1", "pulse_query", "{}")
-            live.tool_ended("c1", "pulse_query", "{}", success=True)
+            live.tool_started("c1", "pulse_query", {"action": "list"})
+            live.tool_ended("c1", "pulse_query", {"total": 1}, success=True)
             live.finding_rejected("no evidence")
             live.complete("healthy", "all clear")
             live.fail("error", "too late to fail")
@@ -79,6 +80,9 @@ def test_a_run_tells_its_stages_its_words_its_calls_and_its_end_in_order() -> No
     assert types(events) == [*BEGINNING, "phase", "content", "tool_start", "tool_end", "finding_rejected", "complete"]
     assert [event["seq"] for event in events] == list(range(1, 9))
     assert events[-1]["status"] == "healthy"
+    start, end = events[4:6]
+    assert (start["tool_id"], start["tool_name"], start["tool_input"]) == ("c1", "pulse_query", '{"action":"list"}')
+    assert (end["tool_id"], end["tool_output"], end["tool_success"]) == ("c1", '{"total":1}', True)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +129,16 @@ def told_run(count: int, *, ended: bool = False) -> StreamHub:
 def test_who_comes_late_is_told_where_things_stand() -> None:
     told = told_run(5)
     told.begin("r1").progress("detect", "checks")
-    told.begin("r1").tool_started("c1", "pulse_storage", "{}")
+    live = told.begin("r1")
+    live.tool_started("c1", "pulse_storage", {})
+    live.tool_started("c2", "pulse_query", {})
+    live.tool_ended("c2", "pulse_query", {}, success=True)
     [snapshot] = heard(told)
-    assert (snapshot["resync_reason"], snapshot["seq"]) == ("late_joiner", 7)
+    assert (snapshot["resync_reason"], snapshot["seq"]) == ("late_joiner", 9)
     assert (snapshot["phase"], snapshot["tool_name"], snapshot["content"]) == ("detect", "pulse_storage", "0 1 2 ")
+    live.progress("sweep", "a bound ended the call")
+    [snapshot] = heard(told)
+    assert "tool_name" not in snapshot
 
 
 @pytest.mark.parametrize(
@@ -213,7 +223,109 @@ def test_whoever_comes_and_goes_hears_each_event_once_or_a_snapshot_in_its_place
     awaited(work)
 
 
+# --- what is not told ---
+
+SECRET = "tango-whiskey-7"
+
+
+def tool_event(document: object) -> Event:
+    """The event of a call that was answered so, where a secret is configured."""
+    told = StreamHub(lambda: START, secrets=lambda: [SECRET])
+    live = told.begin("r1")
+    live.tool_ended("c1", "pulse_query", document, success=True)
+    [event] = heard(told, last=LastHeard("r1", 2))
+    return event
+
+
+@pytest.mark.parametrize(
+    ("document", "shown"),
+    [
+        ({"detail": f"login as me:{SECRET} failed"}, '{"detail":"login as me:[redacted] failed"}'),
+        ({"url": "https://me:pw@nas/share"}, '{"url":"https://[redacted]@nas/share"}'),
+        ({"raw": {"password": "hunter2"}}, '{"raw":{"password":"[redacted]"}}'),
+        ({"line": "--api-key=abcdef123 --x"}, '{"line":"--api-key=[redacted] --x"}'),
+        ({"note": "Bearer abcdefgh12345"}, '{"note":"Bearer [redacted]"}'),
+        ({"key": "high_disk"}, '{"key":"high_disk"}'),
+        ({"id": "vm:lab:101", "state": "läuft"}, '{"id":"vm:lab:101","state":"läuft"}'),
+        ({1: {2}}, '{"1":"{2}"}'),
+    ],
+)
+def test_no_secret_is_told_of_what_goes_into_a_tool_or_comes_out(document: object, shown: str) -> None:
+    assert tool_event(document)["tool_output"] == shown
+    told = StreamHub(lambda: START, secrets=lambda: [SECRET])
+    told.begin("r1").tool_started("c1", "pulse_query", document)
+    told.begin("r1").finding_rejected(f"not_found: {SECRET}")
+    start, rejected = heard(told, last=LastHeard("r1", 2))
+    assert (start["tool_input"], rejected["content"]) == (shown, "not_found: [redacted]")
+
+
+@given(st.integers(TEXT_BYTES - 60, TEXT_BYTES + 60), st.sampled_from([0, 10, 5_000, 60_000]))
+def test_no_part_of_a_secret_is_left_where_a_text_is_cut(before: int, after: int) -> None:
+    shown = tool_event({"detail": "x " * (before // 2) + SECRET + " y" * after})["tool_output"]
+    assert "tango" not in shown
+    assert len(shown.encode()) <= TEXT_BYTES
+
+
+@pytest.mark.parametrize("length", [50, 1_000, 3_000])
+def test_a_text_full_of_long_secrets_shows_no_part_of_one(length: int) -> None:
+    told = StreamHub(lambda: START, secrets=lambda: ["q" * length])
+    told.begin("r1").tool_ended("c1", "pulse_query", {"detail": f"{'q' * length} " * 400}, success=True)
+    [event] = heard(told, last=LastHeard("r1", 2))
+    assert "qq" not in event["tool_output"]
+    assert event["tool_output"].endswith(CUT)
+
+
+def test_a_document_that_cannot_be_shown_costs_nothing() -> None:
+    endless: dict[str, object] = {}
+    endless["self"] = endless
+    assert tool_event(endless)["tool_output"] == "cannot be shown: ValueError"
+
+
 # --- bounds ---
+
+
+def test_no_word_of_a_long_answer_is_cut_off() -> None:
+    told, text = hub(), "".join(f"{number} ä " for number in range(4_000))
+    told.begin("r1").text(text)
+    events = heard(told, last=LastHeard("r1", 2))
+    assert "".join(event["content"] for event in events) == text
+    assert all(len(event["content"].encode()) <= TEXT_BYTES for event in events)
+
+
+def test_the_name_of_a_tool_is_what_a_model_says_and_is_cut() -> None:
+    told = hub()
+    told.begin("r1").tool_started("c1", "x" * 100_000, {})
+    [event] = heard(told, last=LastHeard("r1", 2))
+    assert len(event["tool_name"]) == NAME_BYTES
+    [snapshot] = heard(told)
+    assert snapshot["tool_name"] == event["tool_name"]
+
+
+def test_a_listener_holds_little_of_what_it_has_not_sent_yet() -> None:
+    async def work() -> None:
+        told = told_run(100)
+        with told.listen(run_id="r1", last=LastHeard("r1", 1)) as listener:
+            seqs = []
+            while events := await listener.next(0.01):
+                assert len(events) <= AT_ONCE
+                seqs.extend(event["seq"] for event in events)
+            assert seqs == list(range(2, 101))
+
+    awaited(work)
+
+
+def test_who_listens_to_one_run_is_not_woken_by_another() -> None:
+    async def work() -> None:
+        told = hub()
+        with told.listen(run_id="r1") as listener:
+            waiting = asyncio.create_task(listener.next(0.05))
+            await asyncio.sleep(0)
+            began = time.monotonic()
+            told.begin("r2").text("x")
+            assert await waiting == []
+            assert time.monotonic() - began >= 0.04
+
+    awaited(work)
 
 
 def test_texts_are_cut_at_characters() -> None:
@@ -334,6 +446,7 @@ def test_a_stream_of_one_run_ends_with_it_and_no_proxy_holds_it_back(api: Filled
     answer = api.get(STREAM, params={"run_id": "r1"}, headers={"Last-Event-ID": "r1:2"})
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert (answer.headers["x-accel-buffering"], "no-store" in answer.headers["cache-control"]) == ("no", True)
+    assert answer.headers["connection"] == "close"
     assert answer.content.startswith(CONNECTED)
     assert [event["type"] for event in events_of(answer.content)] == ["content", "complete"]
     again = api.get(STREAM, params={"run_id": "r1", "seq": "3"})
@@ -348,6 +461,21 @@ def test_a_run_that_ended_elsewhere_has_its_last_event_too(api: Filled) -> None:
     api.ran("r1", status=RunStatus.CRASHED, error_summary="the process ended")
     [event] = events_of(api.get(STREAM, params={"run_id": "r1"}).content)
     assert (event["type"], event["status"], event["content"]) == ("error", "crashed", "the process ended")
+
+
+def test_a_run_that_another_process_was_given_and_ended_does_not_leave_its_listeners_waiting(api: Filled) -> None:
+    api.house.stream.pace = QUICK
+    api.house.stream.begin("r1").text("under way here")
+    api.ran("r1", status=RunStatus.CRASHED, error_summary="its lease was over")
+    events = events_of(api.get(STREAM, params={"run_id": "r1"}, headers={"Last-Event-ID": "r1:2"}).content)
+    assert [(event["type"], event["seq"]) for event in events] == [("content", 3), ("error", 4)]
+
+
+def test_the_last_event_after_a_restart_follows_on_what_was_heard_before(api: Filled) -> None:
+    api.house.stream.pace = QUICK
+    api.ran("r1", status=RunStatus.CANCELLED, error_summary="Patrol was stopped")
+    [event] = events_of(api.get(STREAM, params={"run_id": "r1"}, headers={"Last-Event-ID": "r1:57"}).content)
+    assert (event["type"], event["seq"]) == ("error", 58)
 
 
 def test_a_run_that_nobody_knows_has_no_stream(api: Filled) -> None:

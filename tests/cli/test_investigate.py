@@ -126,6 +126,31 @@ def test_one_thing_is_asked_for_followed_and_shown(patrol, daemon: Daemon, optio
     assert "\x1b" not in out + err
 
 
+def test_the_calls_of_the_model_are_told_as_they_happen_a_line_each(patrol, daemon: Daemon) -> None:
+    call = {"tool_id": "c1", "tool_name": "pulse_query\x1b[2J"}
+    daemon.streams = [
+        event(1, "phase", phase="analyse", content="ollama:test")
+        + event(2, "tool_start", **call, tool_input='{"text":"two\nlines \x1b]0;title\x07"}')
+        + event(3, "tool_end", **call, tool_output='{"total":1}', tool_success=True)
+        + event(4, "tool_start", tool_id="c2", tool_name="pulse_storage", tool_input="x" * 8_000)
+        + event(5, "tool_end", tool_id="c2", tool_name="pulse_storage", tool_output="not_found", tool_success=False)
+        + event(6, "finding_rejected", content="evidence_not_found: it is nowhere")
+        + event(7, "complete", status="healthy")
+    ]
+    code, out, err = patrol("--resource", "db", "--json")
+    lines = err.splitlines()
+    assert (code, json.loads(out)["run"]) == (0, RUN)
+    assert lines[1:] == [
+        "patrol: analyse",
+        'patrol: pulse_query\\x1b[2J {"text":"two\\nlines \\x1b]0;title\\x07"}',
+        lines[3],
+        "patrol: pulse_storage failed: not_found",
+        "patrol: not taken: evidence_not_found: it is nowhere",
+    ]
+    assert lines[3].startswith("patrol: pulse_storage xxx")
+    assert len(lines[3]) < 200
+
+
 def test_scripts_get_one_document(patrol) -> None:
     code, out, _ = patrol("--resource", "db", "--json")
     assert (code, json.loads(out)) == (0, {"run": RUN, "findings": [FINDING]})

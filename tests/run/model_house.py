@@ -1,12 +1,13 @@
 """A house with a model: what it says is written by the test."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from patrol.agent.model import Prompt, Provider, Reply, ToolRequest, ToolResult, UserMessage
 from patrol.estate.model import Estate
 from patrol.run import RunReport, RunRequest
+from patrol.run.follower import Follower, NoFollower
 from patrol.run.model_access import ModelAccess, Opener
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.settings.model import Settings
@@ -22,23 +23,58 @@ def with_model(house: House, **sections: dict[str, Any]) -> House:
     return house
 
 
+@dataclass
+class Heard:
+    """Follows a run, and keeps what it is told. `calls`: what went in and what came out, by the id of the call."""
+
+    texts: list[str] = field(default_factory=list)
+    started: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    calls: dict[str, list[object]] = field(default_factory=dict)
+
+    def text(self, piece: str) -> None:
+        self.texts.append(piece)
+
+    def tool_started(self, call_id: str, name: str, arguments: object) -> None:
+        self.started.append(call_id)
+        self.calls[call_id] = [name, arguments]
+
+    def tool_ended(self, call_id: str, name: str, output: object, *, success: bool) -> None:
+        self.ended.append(call_id)
+        self.calls[call_id] += [output, success]
+
+    def finding_rejected(self, why: str) -> None:
+        self.refused.append(why)
+
+
 def opens(provider: Provider) -> Opener:
     return lambda model, remaining: provider
 
 
 def run(
-    house: House, provider: Provider | Opener, *estates: Estate | Exception, request: RunRequest | None = None
+    house: House,
+    provider: Provider | Opener,
+    *estates: Estate | Exception,
+    request: RunRequest | None = None,
+    follower: Follower | None = None,
 ) -> RunReport:
     """One run a minute later, whose model is this."""
     house.clock.advance(minutes=1)
-    patrol = replace(house.patrol(GivenSource(list(estates))), analysts=access(house, provider))
+    patrol = replace(house.patrol(GivenSource(list(estates))), analysts=access(house, provider, follower))
     return patrol.run(request or RunRequest())
 
 
-def access(house: House, provider: Provider | Opener) -> ModelAccess:
+def access(house: House, provider: Provider | Opener, follower: Follower | None = None) -> ModelAccess:
     """The model of the house is this one."""
     opener = provider if callable(provider) else opens(provider)
-    return ModelAccess(settings=house.settings, store=ModelWorkStore(house.database), clock=house.clock, opener=opener)
+    return ModelAccess(
+        settings=house.settings,
+        store=ModelWorkStore(house.database),
+        clock=house.clock,
+        opener=opener,
+        follower=follower or NoFollower(),
+    )
 
 
 class Talk:
@@ -78,4 +114,4 @@ def opening(provider: ScriptedProvider, number: int = 0) -> str:
     return message.text
 
 
-__all__ = ["MODEL", "Talk", "ToolRequest", "access", "opening", "opens", "result", "run", "with_model"]
+__all__ = ["MODEL", "Heard", "Talk", "ToolRequest", "access", "opening", "opens", "result", "run", "with_model"]

@@ -12,6 +12,8 @@ BUFFERED = 200
 TEXT_BYTES = 8_192
 TAIL_BYTES = 65_536
 """What a snapshot shows of the text that a model has written so far, at most: the end of it."""
+NAME_BYTES = 256
+"""Of what names something: a model may call a tool by any name."""
 CUT = "...[truncated]"
 
 
@@ -21,11 +23,10 @@ class EventType(StrEnum):
     SNAPSHOT = "snapshot"  # where things stand, for who has missed something; the next event follows on it
     START = "start"
     PHASE = "phase"  # the run has come to its next stage
-    CONTENT = "content"  # a piece of what the model says
-    THINKING = "thinking"
+    CONTENT = "content"  # a piece of what the model says; what it thinks is told nowhere
     TOOL_START = "tool_start"
     TOOL_END = "tool_end"
-    FINDING_REJECTED = "finding_rejected"
+    FINDING_REJECTED = "finding_rejected"  # a report or a verdict of the model is not taken
     COMPLETE = "complete"  # the run has ended with results
     ERROR = "error"  # the run has ended without
 
@@ -93,7 +94,7 @@ class RunTrace:
         self._tail = bytearray()
         self._is_cut = False
         self._phase = ""
-        self._tool = ""
+        self._tools: dict[str, str] = {}
 
     @property
     def is_over(self) -> bool:
@@ -111,11 +112,14 @@ class RunTrace:
             return
         self.last_seq += 1
         numbered: Event = {"run_id": self.run_id, "seq": self.last_seq, "ts_ms": int(at.timestamp() * 1000), **event}
-        for name in ("content", "tool_input", "tool_output"):
+        for text in ("content", "tool_input", "tool_output"):
+            if text in numbered:
+                numbered[text] = cut(numbered[text])
+        for name in ("phase", "tool_id", "tool_name"):
             if name in numbered:
-                numbered[name] = cut(numbered[name])
+                numbered[name] = cut(numbered[name], NAME_BYTES)
         self._events.append(numbered)
-        self._remember(event)
+        self._remember(numbered)
         if event["type"] in TERMINAL:
             self.ended_at = at
 
@@ -142,8 +146,8 @@ class RunTrace:
         }
         if self._is_cut:
             event["content_truncated"] = True
-        if self._tool:
-            event["tool_name"] = self._tool
+        if self._tools:
+            event["tool_name"] = next(reversed(self._tools.values()))
         return event
 
     @property
@@ -155,10 +159,11 @@ class RunTrace:
         kind = event["type"]
         if kind == EventType.PHASE:
             self._phase = event.get("phase", "")
+            self._tools.clear()  # calls that a bound of the stage before ended
         elif kind == EventType.TOOL_START:
-            self._tool = event.get("tool_name", "")
+            self._tools[event.get("tool_id", "")] = event.get("tool_name", "")
         elif kind == EventType.TOOL_END:
-            self._tool = ""
+            self._tools.pop(event.get("tool_id", ""), None)
         elif kind == EventType.CONTENT:
             self._tail += event.get("content", "").encode("utf-8", "replace")
             if len(self._tail) > TAIL_BYTES:

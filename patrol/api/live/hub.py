@@ -6,14 +6,16 @@ slow one therefore costs nothing and delays nobody; what it cannot hear any more
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
 from findings.model import DEFAULT_ORG
-from patrol.api.live.events import Event, EventType, ResyncReason, RunTrace
+from patrol.agent.redact import redact
+from patrol.api.live.documents import shown_document
+from patrol.api.live.events import TEXT_BYTES, Event, EventType, ResyncReason, RunTrace
 from patrol.run.observer import NoObserver
 from patrol.run.record_model import RunRecord, RunStatus
 from patrol.run.request import RunReport
@@ -22,6 +24,9 @@ REMEMBERED_RUNS = 16
 REMEMBERED = timedelta(minutes=10)
 """How many runs that are over can still be heard, and how long."""
 MOST_RUNS = 64
+PIECE_CHARACTERS = TEXT_BYTES // 4
+AT_ONCE = 16
+"""Events of a run that a listener is given at once."""
 NO_RESULTS = frozenset({RunStatus.CRASHED, RunStatus.CANCELLED, RunStatus.DROPPED, RunStatus.SKIPPED, RunStatus.ERROR})
 """Runs that ended so have the last event `error`; all others have `complete`."""
 
@@ -49,7 +54,10 @@ class LastHeard:
 
 
 class LiveRun:
-    """What a run tells. Every method may be called from any thread, is quick, and raises nothing."""
+    """What a run tells; is a `patrol.run.follower.Follower`.
+
+    Every method may be called from any thread, is quick, and raises nothing.
+    """
 
     def __init__(self, hub: "StreamHub", trace: RunTrace) -> None:
         self._hub = hub
@@ -60,34 +68,30 @@ class LiveRun:
         self.tell({"type": EventType.PHASE, "phase": stage, "content": detail})
 
     def text(self, piece: str) -> None:
-        """A piece of what the model says, after the leak guard."""
-        if piece:
-            self.tell({"type": EventType.CONTENT, "content": piece})
+        """A piece of what the model says, after the leak guard. None of it is cut off: a long one is told in parts."""
+        for start in range(0, len(piece), PIECE_CHARACTERS):
+            self.tell({"type": EventType.CONTENT, "content": piece[start : start + PIECE_CHARACTERS]})
 
-    def thinking(self, piece: str) -> None:
-        """A piece of what the model thinks, where its provider tells."""
-        if piece:
-            self.tell({"type": EventType.THINKING, "content": piece})
-
-    def tool_started(self, tool_id: str, name: str, input_json: str) -> None:
+    def tool_started(self, call_id: str, name: str, arguments: object) -> None:
         """A call begins."""
-        self.tell({"type": EventType.TOOL_START, "tool_id": tool_id, "tool_name": name, "tool_input": input_json})
+        shown = shown_document(arguments, self._hub.secrets())
+        self.tell({"type": EventType.TOOL_START, "tool_id": call_id, "tool_name": name, "tool_input": shown})
 
-    def tool_ended(self, tool_id: str, name: str, output: str, *, success: bool) -> None:
+    def tool_ended(self, call_id: str, name: str, output: object, *, success: bool) -> None:
         """A call has its answer."""
         self.tell(
             {
                 "type": EventType.TOOL_END,
-                "tool_id": tool_id,
+                "tool_id": call_id,
                 "tool_name": name,
-                "tool_output": output,
+                "tool_output": shown_document(output, self._hub.secrets()),
                 "tool_success": success,
             }
         )
 
     def finding_rejected(self, why: str) -> None:
-        """A report of the model was refused."""
-        self.tell({"type": EventType.FINDING_REJECTED, "content": why})
+        """A report or a verdict of the model is not taken."""
+        self.tell({"type": EventType.FINDING_REJECTED, "content": redact(why, self._hub.secrets())})
 
     def complete(self, status: str, text: str) -> None:
         """The run has ended with results. Only the first of all ends is told."""
@@ -103,10 +107,13 @@ class LiveRun:
 
 
 class StreamHub:
-    """All runs that are followed live in this process. `clock` gives aware UTC."""
+    """All runs that are followed live in this process. `clock` gives aware UTC; `secrets`: what no event may show."""
 
-    def __init__(self, clock: Callable[[], datetime], *, pace: Pace = PACE) -> None:
+    def __init__(
+        self, clock: Callable[[], datetime], *, pace: Pace = PACE, secrets: Callable[[], Iterable[str]] = lambda: ()
+    ) -> None:
         self.pace = pace
+        self.secrets = secrets
         self._clock = clock
         self._lock = threading.Lock()
         self._traces: dict[tuple[str, str], RunTrace] = {}
@@ -131,7 +138,7 @@ class StreamHub:
         """Adds an event to a run, and wakes who listens."""
         with self._lock:
             trace.append(event, self._clock())
-            bells = [bell for bell in self._bells if bell.org_id == trace.org_id]
+            bells = [bell for bell in self._bells if bell.hears(trace)]
         for bell in bells:
             bell.ring()
 
@@ -186,15 +193,16 @@ class StreamHub:
         """What is new since these places, which are moved on: the number of the last event heard, by run.
 
         None: of this run only a snapshot can be told, for `reason`. A run that is not there begins after all of them:
-        it is told from its beginning.
+        it is told from its beginning. Not all at once: who reads slowly must not hold much of what is forgotten here.
         """
         with self._lock:
             heard: list[Event] = []
             now = self._clock()
             for trace in self._traces.values():
                 if trace.org_id == org_id and run_id in ("", trace.run_id):
-                    heard.extend(_news(trace, places.get(trace.run_id, 0), reason, now))
-                    places[trace.run_id] = trace.last_seq
+                    news = _news(trace, places.get(trace.run_id, 0), reason, now)[:AT_ONCE]
+                    heard.extend(news)
+                    places[trace.run_id] = news[-1]["seq"] if news else trace.last_seq
             return heard
 
     def places(self, org_id: str, *, with_ended: bool) -> dict[str, int | None]:
@@ -237,11 +245,16 @@ def _news(trace: RunTrace, seq: int | None, reason: ResyncReason, now: datetime)
 class Bell:
     """Wakes one listener from any thread. However often it is rung before the listener wakes, it wakes once."""
 
-    def __init__(self, org_id: str) -> None:
-        self.org_id = org_id
+    def __init__(self, org_id: str, run_id: str) -> None:
+        self._org_id = org_id
+        self._run_id = run_id
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
         self._is_ringing = False
+
+    def hears(self, trace: RunTrace) -> bool:
+        """Whether it is to be rung for this run."""
+        return trace.org_id == self._org_id and self._run_id in ("", trace.run_id)
 
     def ring(self) -> None:
         """Wakes the listener."""
@@ -273,7 +286,7 @@ class Listener:
         self._hub = hub
         self._org_id = org_id
         self._run_id = run_id
-        self._bell = Bell(org_id)
+        self._bell = Bell(org_id, run_id)
         self._places = hub.places(org_id, with_ended=bool(run_id))
         self._reason = ResyncReason.LATE_JOINER
         if last is None:

@@ -7,8 +7,10 @@ from patrol.api.live.hub import LastHeard
 
 CONNECTED = b": connected\nretry: 3000\n\n"
 """The first bytes: a proxy passes the head of an answer on with them, and a browser knows when to come back."""
-HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
-"""No proxy is to collect or compress what is to arrive now."""
+HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no", "Connection": "close"}
+"""No proxy is to collect or compress what is to arrive now. One that does it all the same gives on what it holds at the
+end of the connection: with the stream it is over.
+"""
 
 _LONGEST_SEQ = 12
 _encoder = msgspec.json.Encoder()

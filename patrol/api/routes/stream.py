@@ -67,17 +67,20 @@ class _Following:
         self._services = services
         self._run_id = run_id
         self._pace = services.stream.pace
-        self._said_at = self._checked_at = time.monotonic()
+        self._seq = 0
+        self._said_at = self._checked_at = self._looked_up_at = time.monotonic()
 
     async def bytes(self, last: LastHeard | None) -> AsyncIterator[bytes]:
         """All of it, until the run, the daemon or the right to listen ends. Whoever vanishes leaves nothing behind."""
+        self._seq = last.seq if last is not None and last.run_id == self._run_id else 0
         with self._services.stream.listen(self._access.org_id, run_id=self._run_id, last=last) as listener:
             yield CONNECTED
             while not listener.is_over:
-                for event in await self._next(listener):
-                    yield encode(event)
-                    self._said_at = time.monotonic()
-                    if self._run_id and event["type"] in TERMINAL:
+                events = await self._next(listener)
+                if events:
+                    yield b"".join(map(encode, events))
+                    self._seq, self._said_at = events[-1]["seq"], time.monotonic()
+                    if self._run_id and events[-1]["type"] in TERMINAL:
                         return
                 now = time.monotonic()
                 if now - self._said_at >= self._pace.heartbeat:
@@ -90,19 +93,24 @@ class _Following:
 
     async def _next(self, listener: Listener) -> list[Event]:
         events = await listener.next(self._pace.look_up if self._run_id else self._pace.heartbeat)
-        if events or not self._run_id or self._services.stream.knows(self._run_id, self._access.org_id):
+        if events or not self._run_id:
             return events
+        # Also a run that is told here may be ended by another process, to which it was given.
+        pause = self._pace.heartbeat if self._services.stream.knows(self._run_id, self._access.org_id) else 0.0
+        if time.monotonic() - self._looked_up_at < pause:
+            return []
+        self._looked_up_at = time.monotonic()
         return await run_in_threadpool(self._ended_elsewhere)
 
     def _ended_elsewhere(self) -> list[Event]:
-        """The last event of a run that nobody tells here, once its record has an end."""
+        """The last event of a run whose end nobody tells here, once its record has one."""
         try:
             run = RunStore(self._services.database, self._access.org_id).find(self._run_id)
         except StorageError:  # it is looked up again; whoever works with the database says what is wrong
             return []
         if run is None or run.status is RunStatus.RUNNING:
             return []
-        return [{"run_id": run.id, "seq": 1, "ts_ms": int(time.time() * 1000), **terminal_of(run)}]
+        return [{"run_id": run.id, "seq": self._seq + 1, "ts_ms": int(time.time() * 1000), **terminal_of(run)}]
 
     async def _may_go_on(self) -> bool:
         """Whether the token or session still opens this. A password was checked once, which is slow on purpose."""
