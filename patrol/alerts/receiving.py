@@ -1,7 +1,7 @@
 """A delivery taken in: each alert kept, and the run that it asks for offered. One transaction of the caller."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -17,8 +17,8 @@ from patrol.alerts.triggering import trigger_of
 from patrol.estate.memory.model import Memory
 from patrol.triggers.model import Trigger
 
-Offer = Callable[[Trigger], str]
-"""Offers a trigger, and says in one word what became of it."""
+Offer = Callable[[Sequence[Trigger]], Iterable[str]]
+"""Offers triggers, and says of each in one word what became of it."""
 
 
 @dataclass(slots=True)
@@ -52,6 +52,7 @@ def receive(
     known = store.load({alert_id(each) for each in taken})
     room = MOST_KEPT - store.count()
     changed: dict[str, StoredAlert] = {}
+    wanted: list[Trigger] = []
     for each in taken:
         its_id = alert_id(each)
         before = changed.get(its_id) or known.get(its_id)
@@ -65,6 +66,7 @@ def receive(
         received.unplaced += not advanced.alert.resource_id
         trigger = trigger_of(advanced.alert, advanced.change, now)
         if trigger is not None:
-            received.triggers[offer(trigger)] += 1
+            wanted.append(trigger)
+    received.triggers.update(offer(wanted))
     store.keep(changed.values())
     return received

@@ -1,6 +1,6 @@
 """What a daemon's jobs do: enqueue the scheduled run, take back what is not alive, write the records that are owed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
@@ -54,8 +54,15 @@ def offer_run(
     connection: Connection, org_id: str, trigger: Trigger, now: datetime, triggers: TriggersSection, ids: Ids
 ) -> Offered:
     """Offers a trigger to the queue, through the gates as they stand at this moment."""
+    return offer_runs(connection, org_id, [trigger], now, triggers, ids)[0]
+
+
+def offer_runs(
+    connection: Connection, org_id: str, wanted: Sequence[Trigger], now: datetime, triggers: TriggersSection, ids: Ids
+) -> list[Offered]:
+    """Offers what came at once, likewise; says of each what became of it."""
     gates = gates_of(triggers, find_pause(connection, org_id, now))
-    return RunQueue(connection, org_id).offer(trigger, now, gates, ids)
+    return RunQueue(connection, org_id).offer_all(wanted, now, gates, ids)
 
 
 @dataclass(slots=True, kw_only=True)

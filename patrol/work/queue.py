@@ -4,9 +4,10 @@ Whoever claims a run carries it out somewhere else: the queue goes on taking tri
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import TypeAlias
 
 import msgspec
@@ -15,6 +16,7 @@ from sqlalchemy import Connection
 from patrol.triggers.model import EVENT_REASONS, Slot, Trigger, TriggerScope
 from patrol.triggers.pacing import LIMITS, Limits, Past, PastRun
 from patrol.triggers.queue import (
+    Accepted,
     Decision,
     Gates,
     Merged,
@@ -25,6 +27,7 @@ from patrol.triggers.queue import (
     UnderWay,
     next_due,
     offer,
+    refused,
     status,
 )
 from patrol.work.model import Work, WorkKind, WorkReason, WorkState
@@ -36,6 +39,7 @@ COUNTED_TOGETHER = timedelta(hours=1)
 """Events about the same that are refused for the same reason are one row for this long, and counted in it."""
 
 Ids = Callable[[], str]
+_Known: TypeAlias = dict[str, tuple[Work, Trigger]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,40 +84,60 @@ class RunQueue:
 
         An accepted one has its run id from here on, and under that id there will be a record, whatever comes.
         """
-        waiting = self._read(WorkState.WAITING)
-        running = [(work, wanted) for work, wanted in self._read(WorkState.RUNNING) if is_held(work, now)]
-        self._drop_unreadable(waiting, now)
-        pending = _pending(waiting)
-        decision = offer(trigger, pending, _pending(running), now, gates, self._limits)
+        return self.offer_all([trigger], now, gates, ids)[0]
+
+    def offer_all(self, triggers: Sequence[Trigger], now: datetime, gates: Gates, ids: Ids) -> list[Offered]:
+        """Takes in what came at once, and says of each what became of it.
+
+        The queue is read once, and events about one scope that meet the same gate are written as one: hundreds of
+        them must not keep everybody else from writing for long.
+        """
+        waiting, running = self._readable(WorkState.WAITING, now), self._readable(WorkState.RUNNING, now)
+        alike: dict[object, list[int]] = {}
+        for place, trigger in enumerate(triggers):
+            alone = None if trigger.is_event else place
+            alike.setdefault((trigger.scope, refused(trigger, gates), alone), []).append(place)
+        offered: dict[int, Offered] = {}
+        for places in alike.values():
+            joined = reduce(Trigger.joined, (triggers[place] for place in places))
+            first = self._offered(joined, len(places), waiting, running, now, gates, ids)
+            offered.update(dict.fromkeys(places, _joining(first, joined)))
+            offered[places[0]] = first
+        return [offered[place] for place in range(len(triggers))]
+
+    def _offered(
+        self, trigger: Trigger, times: int, waiting: _Known, running: _Known, now: datetime, gates: Gates, ids: Ids
+    ) -> Offered:
+        """What becomes of one that stands for so many, written down; `waiting` is changed as the queue is."""
+        decision = offer(trigger, _pending(waiting.values()), _pending(running.values()), now, gates, self._limits)
         if isinstance(decision, Rejected):
-            return Offered(decision=decision, work=self._record_refusal(trigger, decision.reason, now, ids))
-        by_id = {work.id: work for work, _ in (*waiting, *running)}
+            return Offered(decision=decision, work=self._record_refusal(trigger, times, decision.reason, now, ids))
         if isinstance(decision, UnderWay):
-            return Offered(decision=decision, work=by_id[decision.id])
+            return Offered(decision=decision, work=running[decision.id][0])
         if isinstance(decision, Merged):
-            revised = self._work.revise(
-                by_id[decision.into], now, payload=encode(decision.trigger), priority=decision.trigger.priority
-            )
+            served, _ = waiting[decision.into]
+            payload, priority = encode(decision.trigger), decision.trigger.priority
+            revised = self._work.revise(served, now, payload=payload, priority=priority, times=times)
             if revised is None:  # transactions that are one after the other do not let this happen
                 raise WorkLostError(decision.into)
+            waiting[revised.id] = revised, decision.trigger
             return Offered(decision=decision, work=revised)
         if decision.evicted is not None:
             by = f"for {trigger.reason}, which was more urgent"
-            self._work.drop(by_id[decision.evicted.id], now, WorkReason.EVICTED, by)
-        added = self._new(trigger, now, ids)
+            self._work.drop(waiting.pop(decision.evicted.id)[0], now, WorkReason.EVICTED, by)
+        added = replace(self._new(trigger, now, ids), times=times)
         self._work.add(added)
+        waiting[added.id] = added, trigger
         return Offered(decision=decision, work=added)
 
     def claim(self, owner: str, now: datetime, gates: Gates, *, lease: timedelta = LEASE) -> Claimed:
         """The run that is next, claimed; or when to ask again. Claims that hold no more are taken back before."""
         self._work.take_back(now)
-        waiting = self._read(WorkState.WAITING)
-        self._drop_unreadable(waiting, now)
-        chosen = next_due(_pending(waiting), self._past(now), now, gates, self._limits)
+        waiting = self._readable(WorkState.WAITING, now)
+        chosen = next_due(_pending(waiting.values()), self._past(now), now, gates, self._limits)
         if chosen.due is None:
             return NothingDue(ask_at=chosen.ask_at)
-        work = next(work for work, _ in waiting if work.id == chosen.due.id)
-        claimed = self._work.claim_this(work, owner, now, lease=lease)
+        claimed = self._work.claim_this(waiting[chosen.due.id][0], owner, now, lease=lease)
         return Claim(work=claimed, trigger=chosen.due.trigger) if claimed is not None else NothingDue(ask_at=now)
 
     def status(self, now: datetime, gates: Gates) -> QueueStatus:
@@ -137,31 +161,37 @@ class RunQueue:
             enqueued_at=now,
         )
 
-    def _record_refusal(self, trigger: Trigger, reason: Rejection, now: datetime, ids: Ids) -> Work:
+    def _record_refusal(self, trigger: Trigger, times: int, reason: Rejection, now: datetime, ids: Ids) -> Work:
         """A refused round is a run that did not happen, and has its record to say so; a refused event is counted."""
-        refused = replace(
+        dropped = replace(
             self._new(trigger, now, ids),
             state=WorkState.DROPPED,
             reason=WorkReason(reason),
             ended_at=now,
+            times=times,
             record_owed=trigger.is_round,
         )
         if not trigger.is_round:
-            known = self._work.find_ended(WorkKind.RUN, refused.key, reason, since=now - COUNTED_TOGETHER)
+            known = self._work.find_ended(WorkKind.RUN, dropped.key, reason, since=now - COUNTED_TOGETHER)
             if known is not None:
-                self._work.count_again(known, now)
+                self._work.count_again(known, now, times=times)
                 return known
-            refused = replace(refused, run_id="")
-        self._work.add(refused)
-        return refused
+            dropped = replace(dropped, run_id="")
+        self._work.add(dropped)
+        return dropped
 
     def _read(self, state: WorkState) -> list[tuple[Work, Trigger | None]]:
         return [(work, decode(work.payload)) for work in self._work.list_work(WorkKind.RUN, (state,))]
 
-    def _drop_unreadable(self, waiting: Sequence[tuple[Work, Trigger | None]], now: datetime) -> None:
-        for work, trigger in waiting:
+    def _readable(self, state: WorkState, now: datetime) -> _Known:
+        """By id: what waits, or is under way with a claim that holds. What waits and cannot be read is given up."""
+        found: _Known = {}
+        for work, trigger in self._read(state):
             if trigger is None:
                 self._work.drop(work, now, WorkReason.UNREADABLE)
+            elif state is WorkState.WAITING or is_held(work, now):
+                found[work.id] = work, trigger
+        return found
 
     def _past(self, now: datetime) -> Past:
         ended = (WorkState.DONE, WorkState.FAILED)
@@ -182,7 +212,14 @@ def decode(payload: str) -> Trigger | None:
         return None
 
 
-def _pending(read: Sequence[tuple[Work, Trigger | None]]) -> list[Pending]:
+def _joining(first: Offered, joined: Trigger) -> Offered:
+    """What became of those that came in together with the first of them."""
+    if not isinstance(first.decision, Accepted):
+        return first
+    return replace(first, decision=Merged(into=first.work.id, trigger=joined))
+
+
+def _pending(read: Iterable[tuple[Work, Trigger | None]]) -> list[Pending]:
     return [
         Pending(id=work.id, trigger=trigger, enqueued_at=work.enqueued_at, not_before=work.not_before)
         for work, trigger in read

@@ -181,16 +181,16 @@ class WorkStore:
             return None
         return self._swap(work, _ended(work, WorkState.DROPPED, reason, now, detail), now)
 
-    def revise(self, work: Work, now: datetime, *, payload: str, priority: int) -> Work | None:
-        """Makes a piece that waits serve one more; None where it does not wait any more."""
+    def revise(self, work: Work, now: datetime, *, payload: str, priority: int, times: int = 1) -> Work | None:
+        """Makes a piece that waits serve one more, or `times` more; None where it does not wait any more."""
         if work.state is not WorkState.WAITING:
             return None
-        revised = replace(work, payload=payload, priority=priority, times=work.times + 1, reason=WorkReason.MERGED)
+        revised = replace(work, payload=payload, priority=priority, times=work.times + times, reason=WorkReason.MERGED)
         return self._swap(work, revised, now)
 
-    def count_again(self, work: Work, now: datetime) -> None:
-        """One more that ended just as this one did: counted, and not written down by itself."""
-        statement = WORK.update().where(*self._this(work)).values(times=WORK.c.times + 1, ended_at=now)
+    def count_again(self, work: Work, now: datetime, *, times: int = 1) -> None:
+        """One more that ended just as this one did, or `times` more: counted, and not written down by themselves."""
+        statement = WORK.update().where(*self._this(work)).values(times=WORK.c.times + times, ended_at=now)
         self._connection.execute(statement)
 
     def find_ended(self, kind: WorkKind, key: str, reason: str, *, since: datetime) -> Work | None:

@@ -34,7 +34,7 @@ from patrol.run.store import RunStore
 from patrol.schedule.jobs import Job, JobName
 from patrol.schedule.model import JobState
 from patrol.schedule.timetable import Timetable
-from patrol.schedule.upkeep import Upkeep, offer_run, recover
+from patrol.schedule.upkeep import Upkeep, offer_runs, recover
 from patrol.settings.model import Settings, TriggersSection
 from patrol.triggers.model import Trigger
 from patrol.triggers.queue import Decision, Rejected
@@ -362,15 +362,14 @@ class Life(NoObserver):
 
     def asks(self, trigger: Trigger) -> Offered:
         """Somebody or something asks for a run."""
-        found = self.database.transact(lambda connection: self.offer(connection, trigger))
+        [found] = self.database.transact(lambda connection: self.offer(connection, trigger))
         self.executor.nudge()
         return found
 
-    def offer(self, connection: Connection, trigger: Trigger) -> Offered:
-        found = offer_run(connection, DEFAULT_ORG, trigger, self.world.clock(), self.triggers, self.ids)
-        self.world.decisions.append(found.decision)
-        if not isinstance(found.decision, Rejected):
-            self.world.promised.append(found.work.run_id)
+    def offer(self, connection: Connection, *triggers: Trigger) -> list[Offered]:
+        found = offer_runs(connection, DEFAULT_ORG, triggers, self.world.clock(), self.triggers, self.ids)
+        self.world.decisions.extend(each.decision for each in found)
+        self.world.promised.extend(each.work.run_id for each in found if not isinstance(each.decision, Rejected))
         return found
 
     # --- what runs need of it

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -174,7 +174,7 @@ def test_a_process_that_ends_in_mid_run_leaves_a_crashed_run_and_what_waited_is_
                 life.offer(connection, full_round(TriggerReason.SCHEDULED, world.clock()))
             crashed = dies_in_mid_run(life, world)
             with life.database.write() as connection:
-                asked = life.offer(connection, manual("agent:attic:cam"))
+                [asked] = life.offer(connection, manual("agent:attic:cam"))
         async with world.daemon():
             await world.until(hour=6.5)
             by_id = {run.id: run for run in world.runs()}
@@ -354,8 +354,8 @@ def test_a_storm_of_alerts_is_kept_whole_and_starts_few_runs_and_the_round_comes
         def work(connection: Connection) -> Received:
             memory = ResourceMemory(connection, DEFAULT_ORG).load()
 
-            def offer(trigger: Trigger) -> str:
-                return type(life.offer(connection, trigger).decision).__name__
+            def offer(wanted: Sequence[Trigger]) -> list[str]:
+                return [type(each.decision).__name__ for each in life.offer(connection, *wanted)]
 
             return receive(connection, DEFAULT_ORG, map(alert, numbers), memory, world.clock(), offer)
 

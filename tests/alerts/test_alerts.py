@@ -1,6 +1,6 @@
 """Alerts as they live: placed or not, fired, cleared, flapping, expired; kept, and shown to runs as alerts alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -191,9 +191,9 @@ def test_only_the_types_that_are_wanted_start_a_run(types: tuple[str, ...], refu
 def deliver(any_database):
     offered: list[Trigger] = []
 
-    def offer(trigger: Trigger) -> str:
-        offered.append(trigger)
-        return "accepted"
+    def offer(triggers: Sequence[Trigger]) -> list[str]:
+        offered.extend(triggers)
+        return ["accepted"] * len(triggers)
 
     def _deliver(*alerts: ReportedAlert, at: datetime = NOW) -> tuple[Received, list[Trigger]]:
         offered.clear()

@@ -120,3 +120,45 @@ def test_deliveries_come_by_token_alone(api: Filled) -> None:
     assert hook.get("/api/alerts").status_code == 403
     assert api.client.post(HOOK.format("alertmanager"), json=delivery()).status_code == 401
     assert api.as_token(Scope.MONITORING_READ).get("/api/alerts").status_code == 200
+
+
+def test_a_group_is_taken_in_alert_by_alert_whatever_its_rows_lack(api: Filled) -> None:
+    def row(key: str, **more: object) -> dict[str, object]:
+        labels = {"alertname": "HighCpu", "severity": "critical", "name": "db"}
+        return {**FIRING, "fingerprint": key, "labels": labels, "startsAt": "0001-01-01T00:00:00Z", **more}
+
+    rows = [
+        row("a", endsAt="1999-01-01T00:00:00Z"),
+        row("b"),
+        row("b", status="resolved"),  # the same again, over by now
+        row("c", status="resolved", endsAt=START.isoformat()),
+        {"labels": {"alertname": "HighCpu", "name": "db"}, "status": "firing"},
+        {"status": "firing"},
+    ]
+    group = {"groupLabels": {"name": "db"}, "commonLabels": {}, "truncatedAlerts": 0, "groupKey": "{}:{}"}
+    answer = api.post(HOOK.format("alertmanager"), {**DELIVERY, **group, "alerts": rows}).json()
+    assert (answer["alerts"], answer["changes"]) == (5, {"fired": 3, "cleared": 2})
+    assert answer["triggers"] == {"accepted": 1, "merged": 4}
+    listed = api.get("/api/alerts", params={"include_resolved": "1"}).json()["alerts"]
+    assert sorted((each["key"], each["state"]) for each in listed if len(each["key"]) == 1) == [
+        ("a", "firing"),
+        ("b", "resolved"),
+        ("c", "resolved"),
+    ]
+    assert {each["since"] for each in listed} == {START.isoformat().replace("+00:00", "Z")}
+    trigger = api.claim().trigger
+    assert (trigger.reason, len(trigger.occasions)) == ("alert_fired", 5)
+
+
+def test_a_storm_in_one_delivery_is_one_run_for_each_resource_and_what_is_left_out_is_told(
+    api: Filled, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = ("db", "pve1", "nas")
+    rows = [
+        {"status": "firing", "fingerprint": f"fp{number}", "labels": {"alertname": "X", "name": names[number % 3]}}
+        for number in range(1_020)
+    ]
+    answer = api.post(HOOK.format("alertmanager"), {**DELIVERY, "alerts": rows}).json()
+    assert answer["triggers"] == {"accepted": 3, "merged": 997}
+    assert (answer["alerts"], answer["left_out"]) == (1_000, 20)
+    assert "20 alerts of one delivery were left out" in caplog.text

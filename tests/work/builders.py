@@ -32,8 +32,11 @@ class Line:
         return f"id{next(self._ids)}"
 
     def offer(self, trigger: Trigger) -> Offered:
+        return self.offer_all(trigger)[0]
+
+    def offer_all(self, *triggers: Trigger) -> list[Offered]:
         return self.database.transact(
-            lambda connection: RunQueue(connection, ORG).offer(trigger, self.now, self.gates, self.ids)
+            lambda connection: RunQueue(connection, ORG).offer_all(triggers, self.now, self.gates, self.ids)
         )
 
     def claim(self) -> Claimed:

@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from patrol.triggers.model import TriggerReason
+from findings.model import Severity
+from patrol.triggers.model import MOST_OCCASIONS, TriggerReason
 from patrol.triggers.pacing import LIMITS
 from patrol.triggers.queue import Accepted, Gates, Merged, Rejected, Rejection, UnderWay
 from patrol.work.model import WorkKind, WorkReason, WorkState
 from patrol.work.queue import Claim, NothingDue, RunQueue, decode, encode
 from patrol.work.store import LEASE, WorkLostError, WorkStore
 from tests.databases import MEMORY, fresh_database
-from tests.triggers.builders import DISK, NOW, VM, alert, manual, scheduled, seconds, trigger
+from tests.triggers.builders import DISK, HOST, NOW, VM, alert, manual, scheduled, seconds, trigger
 from tests.work.builders import ORG, Line
 
 
@@ -140,6 +141,56 @@ def test_each_refused_round_has_a_record_to_come_however_soon_the_next_one_is_re
     owed = line.store(WorkStore.list_owed)
     assert [(each.reason, each.times) for each in owed] == [(WorkReason.PAUSED, 1)] * 3
     assert len({each.run_id for each in owed} - {""}) == 3
+
+
+# --- what comes at once ---
+
+
+def test_what_comes_at_once_is_written_once_for_each_resource_and_counted_one_by_one(line):
+    line.offer(alert(DISK))
+    at_once = [alert(about, alert_type=f"t{number}") for number in range(200) for about in (VM, DISK, HOST)]
+    offered = line.offer_all(*at_once)
+    assert Counter(type(each.decision) for each in offered) == {Accepted: 2, Merged: 598}
+    waiting = line.store(lambda store: store.list_work(WorkKind.RUN))
+    assert sorted(work.times for work in waiting) == [200, 200, 201]
+    assert sum(len(line.store(lambda store, each=work: store.changes(each.id))) for work in waiting) == 4
+    assert {each.work.run_id for each in offered} == {work.run_id for work in waiting}
+    first = decode(waiting[0].payload)
+    assert (len(first.occasions), first.left_out) == (MOST_OCCASIONS, 201 - MOST_OCCASIONS)
+
+
+def test_of_what_comes_at_once_each_meets_its_own_gate_and_refusals_are_counted(line):
+    line.gates = Gates(min_severity=Severity.CRITICAL, alert_types=frozenset({"disk"}))
+    low = [
+        trigger(TriggerReason.ALERT_FIRED, VM, alert_id=f"a{number}", alert_type="disk", severity=Severity.WARNING)
+        for number in range(3)
+    ]
+    offered = line.offer_all(*low, alert(alert_type="cpu"), alert(alert_type="disk"))
+    assert [getattr(each.decision, "reason", "in") for each in offered] == [
+        *[Rejection.BELOW_MIN_SEVERITY] * 3,
+        Rejection.TYPE_LEFT_OUT,
+        "in",
+    ]
+    assert line.store(WorkStore.counts) == {
+        ("dropped", "below_min_severity"): 3,
+        ("dropped", "type_left_out"): 1,
+        ("waiting", "enqueued"): 1,
+    }
+    [only] = decode(offered[-1].work.payload).occasions
+    assert only.alert_type == "disk"
+
+
+def test_more_resources_at_once_than_may_wait_are_refused_and_a_person_who_asks_is_not(line):
+    count = LIMITS.most_pending + 20
+    offered = line.offer_all(*(alert(f"vm:lab:{number}") for number in range(count)), manual(VM), manual(VM))
+    became = Counter(type(each.decision) for each in offered)
+    assert became == {Accepted: LIMITS.most_pending + 1, Rejected: 20, Merged: 1}
+    assert offered[-1].work.run_id == offered[-2].work.run_id
+    assert len(line.store(lambda store: store.list_work(WorkKind.RUN))) == LIMITS.most_pending
+    assert line.store(WorkStore.counts)["dropped", "queue_full"] == 20
+
+
+# --- what leaves it ---
 
 
 def test_a_run_taken_back_before_it_began_has_a_record_to_come(line):

@@ -1,6 +1,7 @@
 """Alerts of other systems: taken in by webhooks, listed, looked into. They are never findings."""
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
@@ -27,10 +28,11 @@ from patrol.api.routes.runs import ask_for
 from patrol.api.services import Services
 from patrol.estate.memory.store import ResourceMemory
 from patrol.overrides.store import OverrideStore
-from patrol.schedule.upkeep import offer_run
+from patrol.schedule.upkeep import offer_runs
 from patrol.triggers.model import Trigger
 from patrol.triggers.queue import Accepted, Decision, Merged, Rejected
 
+_log = logging.getLogger(__name__)
 router = APIRouter(route_class=GuardedRoute, tags=["alerts"])
 
 MOST_ALERTS = 1_000
@@ -170,10 +172,10 @@ def _take_in(services: Services, access: Access, reported: list[ReportedAlert]) 
         triggers = OverrideStore(connection, access.org_id).in_force(services.settings()).settings.triggers
         memory = ResourceMemory(connection, access.org_id).load()
 
-        def offer(trigger: Trigger) -> str:
-            decision = offer_run(connection, access.org_id, trigger, now, triggers, services.ids).decision
-            offered.append((trigger, decision))
-            return _word(decision)
+        def offer(wanted: Sequence[Trigger]) -> Iterator[str]:
+            found = offer_runs(connection, access.org_id, wanted, now, triggers, services.ids)
+            offered.extend(zip(wanted, (each.decision for each in found), strict=True))
+            return (_word(each.decision) for each in found)
 
         return receive(connection, access.org_id, reported, memory, now, offer)
 
@@ -181,6 +183,8 @@ def _take_in(services: Services, access: Access, reported: list[ReportedAlert]) 
     for trigger, decision in offered:
         services.observer.trigger(trigger, decision)
     services.nudge()
+    if received.left_out:
+        _log.warning("%d alerts of one delivery were left out: more than are taken at once or kept", received.left_out)
     return Delivered(
         alerts=received.alerts,
         changes={str(change): count for change, count in received.changes.items()},
