@@ -24,19 +24,22 @@ _ENDS = ("resolvedTime", "resolved_time", "resolvedAt", "resolved_at", "endTime"
 def parse_pulse(body: object) -> Iterator[ReportedAlert]:
     """The alerts of a delivery. Raises AlertFormatError."""
     whole = table(body)
+    if not isinstance(body, dict | list):
+        raise AlertFormatError("the body is no alert of Pulse")
     rows = body if isinstance(body, list) else whole.get("alerts")
-    if not isinstance(rows, list):
+    is_alone = rows is None  # a list that is not there is null for some
+    if is_alone:
         rows = [whole.get("alert", whole)]
+    if not isinstance(rows, list):
+        raise AlertFormatError('"alerts" has to be a list')
     found = (_alert(table(row), whole) for row in rows)
     alerts = (each for each in found if each is not None)
-    if isinstance(body, dict) and "alerts" not in body:
+    if is_alone:
         # A single alert that cannot be read is a delivery that cannot be read.
         alone = next(alerts, None)
         if alone is None:
             raise AlertFormatError('the body has no "alert" with an "id" or a "type"')
         return iter((alone,))
-    if not isinstance(body, dict | list):
-        raise AlertFormatError("the body is no alert of Pulse")
     return alerts
 
 

@@ -13,6 +13,7 @@ from patrol.api.errors import ApiError, from_http
 from patrol.api.front import Front
 from patrol.api.gate import Gate
 from patrol.api.guards import PUBLIC_PATHS, GuardedRoute, access_of
+from patrol.api.paths import Paths
 from patrol.api.ready import ReadyAnswers
 from patrol.api.routes import (
     alerts,
@@ -62,6 +63,7 @@ def create_app(services: Services) -> FastAPI:
     app.router.route_class = GuardedRoute
     app.state.services = services
     app.state.gate = Gate(services)
+    app.state.paths = Paths(ROUTERS)
     app.state.ready = ReadyAnswers(services.database.change_mark, services.clock)
     app.add_middleware(Front, settings=lambda: services.settings().settings.api)
     errors.install(app)
@@ -75,6 +77,9 @@ async def _framework_refused(request: Request, error: Exception) -> Response:
     """What the framework refuses. Which paths and methods there are is told only to who is known."""
     assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
     found = from_http(error)
+    taken = request.app.state.paths.methods(request.scope["path"])
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and taken:
+        found.headers["Allow"] = ", ".join(taken)  # of all routes of this path; the framework tells of the first one
     if error.status_code in _HIDING and request.scope["path"] not in PUBLIC_PATHS:
         try:
             access = await access_of(request.app.state.gate, request)

@@ -9,7 +9,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from findings.investigation import Autonomy
+from findings.rows import storable
 from patrol.api.access import Access
+from patrol.api.documents.changes import SECTIONS, SHORT, is_of_type, types_of
 from patrol.api.documents.settings import SettingsDocument, settings_document
 from patrol.api.errors import ApiError
 from patrol.api.services import Services
@@ -21,44 +23,6 @@ from patrol.settings.load import LoadedSettings, OriginKind
 from patrol.settings.problems import variable_name
 
 AUTONOMY = "patrol.autonomy"
-SHORT = {"interval": "patrol.interval", "cron": "patrol.cron", "autonomy": AUTONOMY, "model": "model.name"}
-"""Names that may stand by themselves."""
-_SECTIONS = frozenset(key.partition(".")[0] for key in STORABLE)
-
-
-_ANY_VALUE: dict[str, Any] = {"description": "a value as it is written in the file; null lets go of what is stored"}
-_PAUSED: dict[str, Any] = {
-    "anyOf": [
-        {"type": ["boolean", "null"]},
-        {
-            "type": "object",
-            "properties": {
-                "until": {"type": ["string", "null"], "format": "date-time"},
-                "reason": {"type": "string", "maxLength": 2_000},
-            },
-            "additionalProperties": False,
-        },
-    ]
-}
-PATCH_SCHEMA: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        **dict.fromkeys((*STORABLE, *SHORT, *sorted(_SECTIONS - set(SHORT))), _ANY_VALUE),
-                        "paused": _PAUSED,
-                    },
-                    "additionalProperties": False,
-                    "example": {"patrol.interval": "30m", "triggers": {"min_severity": "critical"}},
-                }
-            }
-        },
-    }
-}
-"""The description of a change: values by dotted key, by short name, or as tables of a section."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +55,17 @@ def document(services: Services, connection: Connection, org_id: str) -> Setting
 
 
 def flattened(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a body by dotted key: keys as they are, tables of a section, and the short names."""
+    """The values of a body by dotted key: keys as they are, tables of a section, and the short names. Raises ApiError
+    for a key that is there twice.
+    """
     found: dict[str, Any] = {}
     for name, value in body.items():
-        if name in _SECTIONS and isinstance(value, dict):
-            found.update({f"{name}.{key}": each for key, each in value.items()})
-        else:
-            found[SHORT.get(name, name)] = value
+        is_table = name in SECTIONS and isinstance(value, dict)
+        named = {f"{name}.{key}": each for key, each in value.items()} if is_table else {SHORT.get(name, name): value}
+        twice = found.keys() & named.keys()
+        if twice:
+            raise _invalid(dict.fromkeys(sorted(twice), "it is there twice"))
+        found |= named
     return found
 
 
@@ -114,8 +82,8 @@ def store(services: Services, access: Access, connection: Connection, values: Ma
         message = f"The environment goes before what is stored: {', '.join(fixed)}"
         raise ApiError(HTTPStatus.CONFLICT, "setting_fixed", message, details=details)
     for key, value in set_ones.items():
-        if not _is_plain(value):
-            raise _invalid({key: "a text, a number, true, false, or a list of texts"})
+        if not is_of_type(key, value) or not _is_writable(value):
+            raise _invalid({key: f"has to be of the type {' or '.join(types_of(key))}, and no longer than it needs"})
     try:
         overlaid(found.given, {**found.stored, **set_ones}, {})
     except UnfitSettingError as error:
@@ -132,20 +100,11 @@ def unacknowledged() -> ApiError:
     return ApiError(HTTPStatus.CONFLICT, "autonomy_not_acknowledged", message)
 
 
-def _is_plain(value: object) -> bool:
+def _is_writable(value: object) -> bool:
+    """Whether it can be stored as it is: texts of a bounded length that every database takes."""
     if isinstance(value, list):
-        return len(value) <= 200 and all(isinstance(each, str) and len(each) <= 200 for each in value)
-    if isinstance(value, str):
-        return len(value) <= 500 and _is_writable(value)
-    return isinstance(value, bool | int | float)
-
-
-def _is_writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in text
+        return len(value) <= 200 and all(isinstance(each, str) and _is_writable(each) for each in value)
+    return not isinstance(value, str) or (len(value) <= 500 and storable(value) == value)
 
 
 def _invalid(fields: Mapping[str, str]) -> ApiError:

@@ -16,6 +16,8 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.routing import Match
+from starlette.types import Scope as AsgiScope
 
 from patrol.accounts.hashing import derived, equal
 from patrol.accounts.model import Scope
@@ -140,6 +142,13 @@ def foreign_page(request: Request, gate: Gate) -> ApiError | None:
 
 class GuardedRoute(APIRoute):
     """A route whose guard is asked before the body is read, and which cannot be made without a guard."""
+
+    def matches(self, scope: AsgiScope) -> tuple[Match, AsgiScope]:
+        """Whether a request is for this route, and not for one whose path is written out where this has a parameter."""
+        app = scope.get("app")
+        if app is not None and app.state.paths.is_of_another(scope["path"], self.path):
+            return Match.NONE, {}
+        return super().matches(scope)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The function that answers a request, behind the guard. Raises TypeError where there is none."""

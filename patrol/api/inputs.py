@@ -1,12 +1,22 @@
 """What a request may say: texts that a database takes, instants that a clock can reach, JSON that is one value."""
 
 import json
+import re
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Request
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+)
 
 from findings.rows import storable
 from patrol.api.errors import ApiError
@@ -16,6 +26,20 @@ NOTE_CHARACTERS = 2_000
 ID_CHARACTERS = 300
 
 
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _written(value: object) -> object:
+    """Instants are texts: a bare number would be taken for seconds or milliseconds, by its size."""
+    if isinstance(value, str) and _RFC_3339.fullmatch(value):
+        return value
+    raise ValueError("no instant: write it like 2026-11-29T12:00:00Z")
+
+
+def _integral(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _utc(at: datetime) -> datetime:
     try:
         return at.astimezone(UTC)
@@ -23,8 +47,14 @@ def _utc(at: datetime) -> datetime:
         raise ValueError("no such time in UTC") from error
 
 
-Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_written), AfterValidator(_utc)]
 """An instant with its zone (RFC 3339), in UTC."""
+Truth = Annotated[bool, Strict()]
+"""True or false, and no word or number for it."""
+Whole = Annotated[int, Strict(), BeforeValidator(_integral)]
+"""A whole number, also one that is written `5.0`: in JSON they are the same."""
+Number = Annotated[float, Strict()]
+"""A number, and no text that is written like one."""
 Note = Annotated[str, Field(max_length=NOTE_CHARACTERS), AfterValidator(storable)]
 """Words of an operator."""
 Id = Annotated[str, Field(min_length=1, max_length=ID_CHARACTERS), AfterValidator(storable), AfterValidator(str.strip)]
@@ -43,11 +73,11 @@ def services_of(request: Request) -> Services:
     return services
 
 
-async def read_json(request: Request) -> Any:
-    """The one JSON value of a body, whatever it says its type is; None for an empty body. Raises ApiError."""
+async def read_json(request: Request, *, empty: object = None) -> Any:
+    """The one JSON value of a body, whatever it says its type is; `empty` where there is none. Raises ApiError."""
     body = await request.body()
     if not body.strip():
-        return None
+        return empty
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from findings.lifecycle import Advance, Change
-from findings.model import Finding, Transition
+from findings.model import Finding, FindingState, Gap, GapReason, ResolveReason, Sight, Topic, Transition
 from findings.store import FindingStore
 from patrol.accounts.model import Scope
 from patrol.estate.memory.rows import alias_row, resource_row
@@ -20,6 +20,7 @@ from patrol.work.store import WorkStore
 from tests.alerts.builders import ALIASES as KNOWN_ALIASES
 from tests.alerts.builders import RESOURCES as KNOWN_RESOURCES
 from tests.api.builders import START, House, bearer
+from tests.findings.builders import finding
 
 ORG = "default"
 MINUTE = timedelta(minutes=1)
@@ -87,6 +88,66 @@ class Filled:
         found = self.house.database.transact(work)
         assert isinstance(found, Claim)
         return found
+
+    def crowd(self) -> dict[str, list[str]]:
+        """Something of every kind of record; what it can be asked for by: ids and names, and an instant to come."""
+        self.remember()
+        later = (self.house.now + timedelta(days=3)).isoformat()
+        self.house.user("ann", administrator=True)
+        ids = [f"{each:032x}" for each in range(1, 25)]
+        standings: list[dict[str, Any]] = [
+            {},
+            {"state": FindingState.RESOLVED, "resolved_at": START, "resolve_reason": ResolveReason.CLEARED},
+            {"snoozed_until": START + timedelta(days=2), "silenced_by": "ann", "silenced_at": START},
+            {"suppressed": True},
+        ]
+        self.file(
+            *(
+                finding(id=each, subject=f"/{each}", resource_id="vm:lab:101", resource_name="db", **standings[n % 4])
+                for n, each in enumerate(ids)
+            )
+        )
+        gap = Gap(
+            source="lab",
+            topic=Topic.INVENTORY,
+            reason=GapReason.TIMED_OUT,
+            sight=Sight.LOST,
+            detail="no answer",
+        )
+        self.ran("run-ended", gaps=(gap,), status=RunStatus.ISSUES_FOUND, status_text="2 findings")
+        self.ran("run-failed", status=RunStatus.CRASHED, error_summary="it crashed", scope=("vm:lab:101",))
+        RunStore(self.house.database, ORG).add_tool_call(
+            "run-ended",
+            seq=1,
+            call_id="c1",
+            tool_name="patrol_query",
+            input_json="{}",
+            output="[]",
+            success=True,
+            origin="patrol",
+            started_at=START,
+            duration_seconds=0.5,
+        )
+        rule = self.post("/api/ai/patrol/suppressions", {"kind": "high_cpu", "reason": "known", "until": later}).json()
+        row = {"id": "a1", "type": "cpu", "level": "critical", "resourceName": "db", "value": 97}
+        self.post("/api/alerts/webhook/pulse", {"alert": row})
+        [alert] = self.get("/api/alerts").json()["alerts"]
+        self.call("PUT", "/api/resources/nas/operator-state", json={"maintenance": {"ends_at": later}})
+        self.call("PATCH", "/api/settings", json={"interval": "30m"})
+        terms = self.post("/api/ai/patrol/autonomy/acknowledgement", {"terms_version": 1}).json()
+        waiting = self.post("/api/ai/patrol/run", {"resource_ids": ["nas"]}).json()
+        for verb in ("acknowledge", "findings/note", "resolve"):
+            self.post(f"/api/ai/patrol/{verb}", {"finding_id": ids[0], "note": "seen"})
+        return {
+            "finding": ids,
+            "run": ["run-ended", "run-failed", waiting["run_id"]],
+            "alert": [alert["id"]],
+            "silence": [rule["id"]],
+            "acknowledgement": [terms["id"]],
+            "resource": ["vm:lab:101", "db", "nas", "node:lab:pve1"],
+            "kind": ["high_disk", "high_cpu"],
+            "instant": [later],
+        }
 
     def finish(self, claim: Claim) -> None:
         self.house.database.transact(lambda each: WorkStore(each, ORG).finish(claim.work, self.house.now))

@@ -106,7 +106,7 @@ def test_the_resource_of_a_run_can_be_that_of_its_alert(api: Filled) -> None:
         ("alertmanager", None, "invalid_webhook"),
         ("grafana", [], "invalid_webhook"),
         ("pulse", {}, "invalid_webhook"),
-        ("nagios", {}, "invalid_request"),
+        ("pulse", {"alerts": 5}, "invalid_webhook"),
     ],
 )
 def test_another_format_is_refused(api: Filled, system: str, body: object, code: str) -> None:

@@ -23,6 +23,11 @@ def test_an_empty_body_is_a_run_over_everything(api: Filled) -> None:
     assert (claim.work.run_id, claim.trigger.scope.is_full) == (body["run_id"], True)
 
 
+def test_null_is_no_empty_body(api: Filled) -> None:
+    for path in (RUN, "/api/alerts/x/investigate"):
+        assert api.call("POST", path, content=b"null").status_code == 400
+
+
 @pytest.mark.parametrize("body", [{}, {"resource_ids": []}, {"resource_ids": [], "resource_types": []}])
 def test_nothing_named_is_everything(api: Filled, body: dict[str, object]) -> None:
     api.post(RUN, body)

@@ -93,6 +93,22 @@ def test_a_method_that_is_not_taken_is_answered_with_those_that_are(call) -> Non
     assert call("DELETE", "/api/wish").headers["Allow"] == "POST"
 
 
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/api/settings", "GET, PATCH"),
+        ("/api/ai/patrol/autonomy/acknowledgement", "DELETE, POST"),
+        ("/api/resources/x/operator-state", "DELETE, GET, PUT"),
+        ("/api/ai/patrol/findings/x", "GET"),
+        ("/api/ai/patrol/findings/note", "POST"),  # and no finding that is called so
+    ],
+)
+def test_all_methods_of_a_path_are_told_and_those_of_no_other(call, path: str, methods: str) -> None:
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - set(methods.split(", ")):
+        answer = call(method, path)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, methods)
+
+
 def test_a_route_without_a_guard_cannot_be_made(at_home: House) -> None:
     with pytest.raises(TypeError, match="/api/open has 0 guards"):
         APIRouter(route_class=GuardedRoute).get("/api/open")(lambda: None)

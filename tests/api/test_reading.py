@@ -194,7 +194,8 @@ def test_history_begins_at_a_time(api: Filled) -> None:
         "r4",
         "r3",
     ]
-    assert api.get("/api/ai/patrol/history", params={"start_time": "yesterday"}).status_code == 400
+    for text in ("yesterday", "1764417600", "0.5", "2026-11-29", "2026-11-29T12:00:00", "2026-13-01T00:00:00Z"):
+        assert api.get("/api/ai/patrol/history", params={"start_time": text}).status_code == 400
 
 
 def test_a_run_that_nobody_knows(api: Filled) -> None:

@@ -1,7 +1,7 @@
 """Alerts of other systems: taken in by webhooks, listed, looked into. They are never findings."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
@@ -21,6 +21,7 @@ from patrol.alerts.receiving import Received, receive
 from patrol.alerts.store import AlertStore
 from patrol.api.access import Access
 from patrol.api.asking import RunAccepted, RunWish
+from patrol.api.documents.deliveries import delivery_schema
 from patrol.api.errors import ApiError
 from patrol.api.guards import ALERTS_WRITE, MONITORING_READ, RUN, GuardedRoute
 from patrol.api.inputs import Body, Id, body_schema, fitted, read_json, services_of
@@ -93,23 +94,23 @@ class InvestigateWish(Body):
     resource_ids: list[Id] = Field(default_factory=list, max_length=50)
 
 
-_DELIVERY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": {"type": ["object", "array"], "description": "a delivery"}}},
-    }
-}
+def _webhook(parse: Callable[[object], Iterator[ReportedAlert]]) -> Callable[..., Awaitable[Delivered]]:
+    async def webhook(request: Request, access: Annotated[Access, Depends(ALERTS_WRITE)]) -> Delivered:
+        """Takes a delivery of this system. What is new asks for a quick look."""
+        try:
+            reported = list(parse(await read_json(request)))
+        except AlertFormatError as error:
+            raise ApiError(HTTPStatus.BAD_REQUEST, "invalid_webhook", str(error)) from error
+        return await run_in_threadpool(_take_in, services_of(request), access, reported)
+
+    return webhook
 
 
-@router.post("/api/alerts/webhook/{system}", openapi_extra=_DELIVERY)
-async def webhook(request: Request, access: Annotated[Access, Depends(ALERTS_WRITE)], system: AlertSystem) -> Delivered:
-    """Takes a delivery of Alertmanager (version 4), Grafana or Pulse. What is new asks for a quick look."""
-    body = await read_json(request)
-    try:
-        reported = list(_PARSERS[system](body))
-    except AlertFormatError as error:
-        raise ApiError(HTTPStatus.BAD_REQUEST, "invalid_webhook", str(error)) from error
-    return await run_in_threadpool(_take_in, services_of(request), access, reported)
+# A path each, since what is taken differs.
+for _system, _parse in _PARSERS.items():
+    router.post(f"/api/alerts/webhook/{_system}", name=f"webhook_{_system}", openapi_extra=delivery_schema(_system))(
+        _webhook(_parse)
+    )
 
 
 @router.get("/api/alerts")
@@ -144,8 +145,7 @@ def get_alert(request: Request, access: Annotated[Access, Depends(MONITORING_REA
 )
 async def investigate(request: Request, access: Annotated[Access, Depends(RUN)], alert_id: str) -> RunAccepted:
     """Asks for a run about the resource of an alert. Who asks again while it goes on gets the same run."""
-    value = await read_json(request)
-    wish = InvestigateWish() if value is None else fitted(InvestigateWish, value, "invalid_request")
+    wish = fitted(InvestigateWish, await read_json(request, empty={}), "invalid_request")
     return await run_in_threadpool(_look_into, services_of(request), access, alert_id, wish)
 
 

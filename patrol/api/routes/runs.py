@@ -43,8 +43,7 @@ Limit = Annotated[str, Query(description="how many at most; what is no number ab
 )
 async def run(request: Request, access: Annotated[Access, Depends(RUN)]) -> RunAccepted:
     """Asks for a run. An empty body: over the whole estate. It is accepted, refused, or served by one like it."""
-    value = await read_json(request)
-    wish = RunWish() if value is None else fitted(RunWish, value, "invalid_patrol_scope")
+    wish = fitted(RunWish, await read_json(request, empty={}), "invalid_patrol_scope")
     return await run_in_threadpool(ask_for, services_of(request), access, wish)
 
 

@@ -13,6 +13,7 @@ from findings.investigation import Autonomy
 from patrol.api import changing
 from patrol.api.access import Access
 from patrol.api.changing import AUTONOMY, InForce, document, flattened
+from patrol.api.documents.changes import PATCH_SCHEMA
 from patrol.api.documents.settings import (
     AcknowledgementDocument,
     SettingsDocument,
@@ -20,7 +21,7 @@ from patrol.api.documents.settings import (
 )
 from patrol.api.errors import ApiError
 from patrol.api.guards import SETTINGS_READ, SETTINGS_WRITE, GuardedRoute
-from patrol.api.inputs import Body, Id, Instant, Note, fitted, read_json, services_of
+from patrol.api.inputs import Body, Id, Instant, Note, Truth, Whole, fitted, read_json, services_of
 from patrol.api.services import Services
 from patrol.overrides.model import TERMS, TERMS_VERSION
 from patrol.overrides.store import OverrideStore
@@ -43,17 +44,17 @@ class PauseWish(Body):
 class PauseField(Body):
     """The part of a change that is no setting."""
 
-    paused: bool | PauseWish | None = None
+    paused: Truth | PauseWish | None = None
 
 
 class AutonomyWish(Body):
     """How far Patrol may go. Numbers outside of their bounds count as the nearest one inside."""
 
     autonomy_level: Autonomy | None = None
-    full_mode_unlocked: bool | None = Field(None, description="without effect: only an acknowledgement opens full")
+    full_mode_unlocked: Truth | None = Field(None, description="without effect: only an acknowledgement opens full")
     acknowledgement_id: Id | None = Field(None, description="needed for full")
-    investigation_budget: int | None = Field(None, ge=-(10**9), le=10**9)
-    investigation_timeout_sec: int | None = Field(None, ge=-(10**9), le=10**9)
+    investigation_budget: Whole | None = Field(None, ge=-(10**9), le=10**9)
+    investigation_timeout_sec: Whole | None = Field(None, ge=-(10**9), le=10**9)
 
 
 class AutonomyDocument(BaseModel):
@@ -73,7 +74,7 @@ class AutonomyDocument(BaseModel):
 class TermsWish(Body):
     """The version of the words that are acknowledged, so that nobody acknowledges what was not read."""
 
-    terms_version: int
+    terms_version: Whole
 
 
 @router.get("/api/settings")
@@ -84,7 +85,7 @@ def get_settings(request: Request, access: Annotated[Access, Depends(SETTINGS_RE
         return document(services, connection, access.org_id)
 
 
-@router.patch("/api/settings", openapi_extra=changing.PATCH_SCHEMA)
+@router.patch("/api/settings", openapi_extra=PATCH_SCHEMA)
 async def patch_settings(request: Request, access: Annotated[Access, Depends(SETTINGS_WRITE)]) -> SettingsDocument:
     """Stores settings, all of them or none. They hold from the next run on."""
     body = await read_json(request)

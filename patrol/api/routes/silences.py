@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,7 +13,7 @@ from findings.silence_store import SilenceEndedError, SilenceStore
 from patrol.api.access import Access
 from patrol.api.errors import ApiError
 from patrol.api.guards import MONITORING_READ, MONITORING_WRITE, READ, GuardedRoute
-from patrol.api.inputs import Body, Id, Instant, Note, services_of
+from patrol.api.inputs import Body, Id, Instant, Note, Truth, services_of
 from patrol.operators.ids import AmbiguousIdError, UnknownIdError
 from patrol.operators.resources import AmbiguousResourceError, UnknownResourceError
 from patrol.operators.silences import Wish, add_silence, end_silence
@@ -47,12 +47,17 @@ class SilenceDocument(BaseModel):
     ended_by: str
 
 
+def _said(field: str) -> dict[str, Any]:
+    """The description of a text that is there and not empty."""
+    return {"required": [field], "properties": {field: {"type": "string", "minLength": 1}}}
+
+
 class RuleWish(Body):
     """A rule: about a resource, a kind of finding, or a kind on a resource. Without an end it holds until somebody
     ends it.
     """
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["resource_id"]}, {"required": ["kind"]}]})
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_said("resource_id"), _said("kind")]})
 
     resource_id: Id | Literal[""] = Field("", description="id or unambiguous name; empty: any resource")
     kind: Id | Literal[""] = Field("", description="kind of finding; empty: any kind")
@@ -71,10 +76,15 @@ class OperatorStateWish(Body):
     """All that is to be said of the resource from now on: what is left out ends."""
 
     model_config = ConfigDict(
-        json_schema_extra={"anyOf": [{"required": ["intentionally_offline"]}, {"required": ["maintenance"]}]}
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["intentionally_offline"], "properties": {"intentionally_offline": {"const": True}}},
+                {"required": ["maintenance"], "properties": {"maintenance": {"type": "object"}}},
+            ]
+        }
     )
 
-    intentionally_offline: bool = False
+    intentionally_offline: Truth = False
     maintenance: MaintenanceWish | None = None
     reason: Note = ""
 

@@ -16,7 +16,7 @@ from patrol.api.access import Access
 from patrol.api.documents.findings import FindingDocument, finding_document
 from patrol.api.errors import ApiError
 from patrol.api.guards import READ, READ_FINDINGS, GuardedRoute
-from patrol.api.inputs import Body, Id, Instant, services_of
+from patrol.api.inputs import Body, Id, Instant, Number, services_of
 from patrol.api.inputs import Note as NoteText
 from patrol.api.routes.findings import ambiguous_id, unknown_finding
 from patrol.operators.ids import AmbiguousIdError, UnknownIdError
@@ -45,9 +45,16 @@ class WithNote(OfFinding):
 class SnoozeWish(WithNote):
     """Quiet for so many hours, or until a time; at most a week."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["duration_hours"]}, {"required": ["until"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["duration_hours"], "properties": {"duration_hours": {"type": "number"}}},
+                {"required": ["until"], "properties": {"until": {"type": "string"}}},
+            ]
+        }
+    )
 
-    duration_hours: float | None = Field(None, ge=1, le=LONGEST_SNOOZE_HOURS, allow_inf_nan=False)
+    duration_hours: Number | None = Field(None, ge=1, le=LONGEST_SNOOZE_HOURS, allow_inf_nan=False)
     until: Instant | None = None
 
     @model_validator(mode="after")
