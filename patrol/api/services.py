@@ -8,6 +8,7 @@ from patrol.accounts.hashing import RandomBytes
 from patrol.api.live.hub import StreamHub
 from patrol.database import Database
 from patrol.run.observer import NoObserver, Observer
+from patrol.schedule.upcoming import FirstRound
 from patrol.settings.load import LoadedSettings
 
 
@@ -17,6 +18,11 @@ def _nothing() -> Sequence[str]:
 
 def _nothing_counted() -> tuple[bytes, str]:
     return b"", "text/plain; version=0.0.4; charset=utf-8"
+
+
+def _decided() -> FirstRound | None:
+    """No run of a start is still to be decided."""
+    return None
 
 
 def _nobody() -> None:
@@ -33,7 +39,7 @@ class Services:
     short sentences; empty when it is ready. `nudge`: says that there is new work; `settings_changed`: that an operator
     has stored settings, or paused Patrol; both from any thread. `stream`: where runs tell what happens. `observer`: is
     told what became of each trigger that is offered here. `exposition`: what Prometheus is told, and its content type;
-    called in a thread.
+    called in a thread. `first_round`: the run of the daemon's start, until it is decided.
     """
 
     database: Database
@@ -46,5 +52,6 @@ class Services:
     nudge: Callable[[], None] = _nobody
     exposition: Callable[[], tuple[bytes, str]] = _nothing_counted
     settings_changed: Callable[[], None] = _nobody
+    first_round: Callable[[], FirstRound | None] = _decided
     observer: Observer = NoObserver()  # noqa: RUF009 - it has no state that could be shared
     stream: StreamHub

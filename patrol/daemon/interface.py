@@ -74,6 +74,7 @@ def services_of(daemon: Daemon) -> Services:
         nudge=daemon.nudge,
         exposition=lambda: exposition(daemon.metrics),
         settings_changed=daemon.settings_changed,
+        first_round=lambda: daemon.first_round,
         observer=daemon.in_force.observer,
         stream=daemon.live,
     )

@@ -16,22 +16,24 @@ from prometheus_client import CollectorRegistry
 
 from patrol.api.live.hub import RunFeed, StreamHub
 from patrol.daemon.executor import Executor
-from patrol.daemon.first_round import ask_for_first
+from patrol.daemon.first_round import ask_for_first, insist
 from patrol.daemon.in_force import InForce, not_taken_up, secrets_of
 from patrol.daemon.notify import Supervision, alive, ready, reloading, status, stopping
 from patrol.daemon.observers import Observers
 from patrol.daemon.sole import alone_with
+from patrol.daemon.standing import Standing, standing, status_text
 from patrol.database import Database, StorageError
 from patrol.logs import Redaction
 from patrol.metrics import Metrics, RunCounts, StateReader
 from patrol.overrides.store import OverrideStore
 from patrol.run.lease import lease_owner, owner_is_gone
 from patrol.run.observer import Observer
+from patrol.run.record_model import RunStatus
 from patrol.run.request import Ids
 from patrol.run.store import RunStore
 from patrol.schedule.jobs import Job, JobName
-from patrol.schedule.pauses import Pause, find_pause
 from patrol.schedule.timetable import Timetable
+from patrol.schedule.upcoming import FirstRound
 from patrol.schedule.upkeep import Upkeep, recover
 from patrol.schedule.zone import find_zone
 from patrol.settings.load import LoadedSettings, load_settings
@@ -71,7 +73,8 @@ class Daemon:
     """One daemon, on its event loop. `config`: the settings file as it was given on the command line.
 
     `loaded`: of file and environment; what operators stored is laid over it. `observers`: are told how runs go.
-    `serve`: starts the HTTP interface once everything else is there.
+    `serve`: starts the HTTP interface once everything else is there. `first_round`: the run of the start, until it is
+    decided.
     """
 
     config: Path | None
@@ -91,6 +94,7 @@ class Daemon:
     in_force: InForce = field(init=False)
     executor: Executor = field(init=False)
     timetable: Timetable = field(init=False)
+    first_round: FirstRound | None = field(default=None, init=False)
     _stop: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _hurry: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -98,7 +102,7 @@ class Daemon:
     _loop: asyncio.AbstractEventLoop = field(init=False)
     _status: str = field(default="", init=False)
     _refused: str = field(default="", init=False)
-    _paused: str = field(default="", init=False)
+    _standing: Standing = field(default_factory=Standing, init=False)
     _begun: bool = field(default=False, init=False)
     _told_at: float = field(default=0.0, init=False)
     is_ready: bool = field(default=False, init=False)
@@ -106,7 +110,7 @@ class Daemon:
     def __post_init__(self) -> None:
         """Makes the parts; nothing is begun. Raises StorageError."""
         self._loop = asyncio.get_running_loop()
-        self.live = StreamHub(self.clock)
+        self.live = StreamHub(self.clock, secrets=lambda: self.redaction.secrets)
         self.metrics = self._counted()
         self.in_force = InForce(
             given=self.loaded,
@@ -151,16 +155,22 @@ class Daemon:
             feeding = asyncio.create_task(self._feed(working))
             parts = [working, feeding, alone]
             ends.push_async_callback(_end_task, feeding)  # also while the rest ends
+            interface = await ends.enter_async_context(AsyncExitStack())  # ends after the runs: it tells how they end
             ends.push_async_callback(self._end_runs, working)
             delay = self.in_force.settings.patrol.startup_delay
+            # As it was found: what is overdue is begun by the timetable after the same delay.
+            due_at = self.timetable.states[JobName.PATROL].due_at
+            first = FirstRound(at=self.clock() + delay, due_at=due_at, follows_crash=follows_crash)
+            self.first_round = first
             await self.timetable.start(delay=delay)
             ends.push_async_callback(self._end_timetable)
-            starting = asyncio.create_task(self._first_round(delay, follows_crash=follows_crash))
+            starting = asyncio.create_task(self._ask_for_first(first, delay))
             ends.push_async_callback(_end_task, starting)
             if self.serve is not None:
                 served = await self.serve(self)
-                ends.push_async_callback(served.end)
+                interface.push_async_callback(served.end)
                 parts.append(served.task)
+            await self._look_around()
             self.is_ready = self._begun = True
             self._tell(ready())
             self._tell_status()
@@ -199,6 +209,7 @@ class Daemon:
             settings=lambda: self.in_force.settings,
             clock=self.clock,
             subscribers=lambda: self.live.listeners,
+            first_round=lambda: self.first_round,
             org_id=self.org_id,
         )
         return Metrics(CollectorRegistry(), version=version("patrold"), read_state=reader)
@@ -220,31 +231,12 @@ class Daemon:
         recover(self.database, self.org_id, self.clock(), owner_is_gone, self.in_force.observer)
         return RunStore(self.database, self.org_id).follows_crash()
 
-    async def _first_round(self, delay: timedelta, *, follows_crash: bool) -> None:
-        """The run of a start, once the machine had its time to start as well."""
-        # As it was found: what is overdue is begun by the timetable after the same delay.
-        due_at = self.timetable.states[JobName.PATROL].due_at
+    async def _ask_for_first(self, first: FirstRound, delay: timedelta) -> None:
+        """Has the run of a start decided, once the machine had its time to start as well."""
         await asyncio.sleep(delay.total_seconds())
-        while True:
-            try:
-                wanted = await asyncio.to_thread(
-                    ask_for_first,
-                    self.database,
-                    self.org_id,
-                    self.clock(),
-                    due_at=due_at,
-                    follows_crash=follows_crash,
-                    triggers=self.in_force.triggers,
-                    ids=self.ids,
-                    observer=self.in_force.observer,
-                )
-            except StorageError as error:
-                _log.warning("the first run cannot be asked for, and is tried again", error=str(error))
-                await asyncio.sleep(60)
-            else:
-                _log.info("first run", wanted=str(wanted), follows_crash=follows_crash)
-                self.nudge()
-                return
+        await insist(lambda: ask_for_first(self.database, self.org_id, first, self.clock(), self.in_force))
+        self.first_round = None
+        self.nudge()
 
     def _jobs(self, loaded: LoadedSettings) -> list[Job]:
         """The jobs that follow from settings. Raises what `find_zone` raises."""
@@ -285,21 +277,19 @@ class Daemon:
             if was_going_on and not is_going_on:
                 _log.error("a run does nothing any more; the watchdog is not fed", runs=self._run_ids())
             was_going_on = is_going_on
-            await self._look_for_pause()
+            await self._look_around()
             self._tell_status()
             await asyncio.sleep(every)
 
-    async def _look_for_pause(self) -> None:
+    async def _look_around(self) -> None:
         try:
-            found = await asyncio.to_thread(self._pause)
+            self._standing = await asyncio.to_thread(self._stands)
         except StorageError as error:
-            _log.debug("whether Patrol is paused cannot be read", error=str(error))
-            return
-        self._paused = "" if found is None else f"paused since {found.since:%Y-%m-%d %H:%M} UTC"
+            _log.debug("how Patrol stands cannot be read", error=str(error))
 
-    def _pause(self) -> Pause | None:
+    def _stands(self) -> Standing:
         with self.database.read() as connection:
-            return find_pause(connection, self.org_id, self.clock())
+            return standing(connection, self.org_id, self.first_round, self.clock())
 
     def _run_ids(self) -> list[str]:
         return [each.claim.work.run_id for each in self.executor.under_way]
@@ -313,11 +303,9 @@ class Daemon:
     def _tell_status(self) -> None:
         if not self.is_ready:
             return
-        running = self._run_ids()
-        at = self.timetable.next_at(JobName.PATROL)
-        following = f"next run {at:%Y-%m-%d %H:%M} UTC" if at is not None else "no run is planned"
-        text = f"running {', '.join(running)}; {following}" if running else following
-        text = "; ".join(filter(None, (self._paused, text, self._refused)))
+        planned_at = self.timetable.next_at(JobName.PATROL)
+        at = self._standing.next_run_at if self.first_round is not None else planned_at
+        text = status_text(self._run_ids(), at, self._standing, self._refused)
         if text != self._status:
             self._status = text
             self._tell(status(text))
@@ -386,6 +374,8 @@ class Daemon:
         still = await self.executor.stop(finish_seconds=bounds.finish, cancel_seconds=bounds.cancel, hurry=self._hurry)
         if still:
             _log.error("runs go on beyond the end; the next start closes them", runs=still)
+            for run_id in still:
+                self.live.begin(run_id).fail(RunStatus.CRASHED, "Patrol ended before the run did")
         await _end_task(working)
         _log.info("stopped", pid=os.getpid())
 

@@ -26,8 +26,7 @@ from patrol.run.model_work.totals import used
 from patrol.run.record_model import RunStatus, RunType
 from patrol.run.retention import bytes_used
 from patrol.run.tables import RUNS
-from patrol.schedule.jobs import JobName
-from patrol.schedule.store import JobStore
+from patrol.schedule.upcoming import FirstRound, next_run_at
 from patrol.settings.model import Settings
 from patrol.settings.sources import LocalSource
 from signals.alert_settings import AlertSettingsError, parse_alert_settings, read_alert_settings
@@ -53,13 +52,15 @@ _NO_SIGHT = _Sight("", {}, frozenset(), {})
 class StateReader:
     """Reads the state of one organisation. `settings`: those in force, asked for at each scrape.
 
-    `subscribers`: how many follow the stream of events. May be called from several threads.
+    `subscribers`: how many follow the stream of events; `first_round`: the run of a start, until it is decided. May be
+    called from several threads.
     """
 
     database: Database
     settings: Callable[[], Settings]
     clock: Callable[[], datetime]
     subscribers: Callable[[], int] = lambda: 0
+    first_round: Callable[[], FirstRound | None] = lambda: None
     org_id: str = DEFAULT_ORG
     _sight: _Sight = field(default=_NO_SIGHT, init=False)
 
@@ -74,12 +75,11 @@ class StateReader:
 
     def _stored(self, settings: Settings, now: datetime) -> dict[str, Any]:
         with self.database.read() as connection:
-            job = JobStore(connection, self.org_id).find(JobName.PATROL)
             silences = SilenceStore(connection, self.org_id).list_silences(not_over_at=now)
             sight = self._last_sight(connection, settings)
             found: dict[str, Any] = {
                 **self._ended(connection),
-                "next_run_at": job.due_at if job is not None else None,
+                "next_run_at": next_run_at(connection, self.org_id, self.first_round(), now),
                 **self._under_way(connection, now),
                 "findings": count_open(connection, self.org_id, silences, now),
                 "sample_lag_seconds": self._sample_lag(connection, settings, now),

@@ -103,7 +103,7 @@ GAUGES = (
     ),
     Gauge(
         "patrol_next_run_timestamp_seconds",
-        "When the schedule wants the next run.",
+        "When the next full run is due; a time that is over: since when one waits.",
         (),
         lambda state: _one(state.next_run_at.timestamp() if state.next_run_at is not None else None),
     ),

@@ -1,21 +1,28 @@
 """What systemd sees of the daemon: every word that it says, in which order and when, and what signals do."""
 
 import itertools
+import json
+import os
+import re
 import signal
 import socket
 import time
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
 
+import pytest
+
+from patrol.accounts.model import Scope
+from patrol.accounts.tokens import TokenStore, TokenWish
 from patrol.cli.exit_codes import ExitCode
 from patrol.database import open_database
 from patrol.run.record_model import RunStatus
 from patrol.run.store import RunStore
 from patrol.schedule.pauses import pause
-from tests.daemon.supervisor import Supervised, documented, supervised
+from tests.daemon.supervisor import PATIENCE, Supervised, documented, supervised
 from tests.run.builders import disk, host
 
 QUIET = """
@@ -116,6 +123,29 @@ def test_the_first_run_comes_after_the_delay_has_one_line_and_none_follows_a_res
         time.sleep(0.5)
         stops(daemon)
     assert runs(tmp_path) == [("startup", RunStatus.HEALTHY)]
+
+
+def test_before_its_first_run_every_place_tells_the_time_of_that_one(tmp_path):
+    database = open_database(f"sqlite:///{tmp_path / 'patrol.db'}")
+    wish = TokenWish(name="one", scopes=frozenset({Scope.AI_EXECUTE}), bound_to="default")
+    made = {"now": datetime.now(UTC), "author": "ann", "ids": lambda: "t1", "random_bytes": os.urandom}
+    token = database.transact(lambda connection: TokenStore(connection).create(wish, **made))
+    database.close()
+    with supervised(tmp_path, QUIET.replace('"1h"', '"20m"') + documented(tmp_path, host())) as daemon:
+        began = datetime.now(UTC)
+        daemon.hear("READY=1")
+        (place,) = daemon.wait_for("listening")[0]["places"]
+        with closing(HTTPConnection(place, timeout=10)) as calling:
+            calling.request("GET", "/api/ai/patrol/status", headers={"Authorization": f"Bearer {token.secret}"})
+            told = datetime.fromisoformat(json.load(calling.getresponse())["next_patrol_at"])
+            calling.request("GET", "/metrics")
+            exposed = re.search(
+                r"^patrol_next_run_timestamp_seconds (.+)$", calling.getresponse().read().decode(), re.MULTILINE
+            )
+        assert timedelta(0) < told - (began + timedelta(minutes=20)) < timedelta(seconds=PATIENCE)
+        assert float(exposed[1]) == pytest.approx(told.timestamp(), abs=0.01)
+        daemon.hear(f"STATUS=next run {told:%Y-%m-%d %H:%M} UTC")
+        stops(daemon)
 
 
 def test_it_answers_over_http_when_it_says_that_it_is_ready_and_ends_while_somebody_is_connected(tmp_path):

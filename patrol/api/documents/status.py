@@ -74,7 +74,9 @@ class StatusDocument(BaseModel):
     last_status: RunStatus | None
     last_status_text: str
     last_duration_ms: int | None
-    next_patrol_at: datetime | None
+    next_patrol_at: datetime | None = Field(
+        description="when the next full run is due; a time that is over: since when one waits"
+    )
     interval_ms: int
     schedule: str
     trigger_status: TriggerStatus

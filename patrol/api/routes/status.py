@@ -33,6 +33,7 @@ from patrol.schedule.gates import gates_of
 from patrol.schedule.jobs import JobName
 from patrol.schedule.pauses import Pause, find_pause
 from patrol.schedule.store import JobStore
+from patrol.schedule.upcoming import next_run_at
 from patrol.settings.model import Settings
 from patrol.work.queue import RunQueue
 
@@ -47,10 +48,14 @@ def status(request: Request, access: Annotated[Access, Depends(READ)]) -> Status
     services = services_of(request)
     with services.database.read() as connection:
         settings = OverrideStore(connection, access.org_id).in_force(services.settings()).settings
-        return _status(connection, access.org_id, settings, services.clock())
+        now = services.clock()
+        next_at = next_run_at(connection, access.org_id, services.first_round(), now)
+        return _status(connection, access.org_id, settings, now, next_at)
 
 
-def _status(connection: Connection, org_id: str, settings: Settings, now: datetime) -> StatusDocument:
+def _status(
+    connection: Connection, org_id: str, settings: Settings, now: datetime, next_at: datetime | None
+) -> StatusDocument:
     pause = find_pause(connection, org_id, now)
     runs = running(connection, org_id)
     last, last_full = newest(connection, org_id), newest(connection, org_id, run_type=RunType.FULL)
@@ -75,7 +80,7 @@ def _status(connection: Connection, org_id: str, settings: Settings, now: dateti
         last_status=last_full.status if last_full is not None else None,
         last_status_text=last_full.status_text or last_full.error_summary if last_full is not None else "",
         last_duration_ms=_duration_ms(last_full),
-        next_patrol_at=job.due_at if job is not None else None,
+        next_patrol_at=next_at,
         interval_ms=int(settings.patrol.interval.total_seconds() * 1000),
         schedule=job.schedule if job is not None else "",
         trigger_status=TriggerStatus(**asdict(queue)),
