@@ -28,9 +28,10 @@ from patrol.overrides.store import OverrideStore
 from patrol.run.lease import LEASE
 from patrol.run.model_access import ModelAccess
 from patrol.run.model_work.store import ModelWorkStore
-from patrol.run.record_model import ModelState, RunRecord, RunStatus
+from patrol.run.record_model import ModelState, RunRecord, RunStatus, RunType
 from patrol.run.store import RunStore
 from patrol.schedule.jobs import JobName
+from patrol.schedule.pauses import pause, resume
 from patrol.schedule.upkeep import full_round
 from patrol.settings.load import LoadedSettings
 from patrol.settings.model import ModelSection, Settings
@@ -136,6 +137,19 @@ def test_where_clocks_change_each_time_of_the_clock_has_one_run(
     world_of(sections, zone=BERLIN, start=start).lives(night)
 
 
+def model_of(world: World, found: Provider | ModelError) -> None:
+    """From now on every run meets this provider."""
+
+    def opener(_model: ModelSection, _remaining: object) -> Provider:
+        if isinstance(found, ModelError):
+            raise found
+        return found
+
+    world.analysts = ModelAccess(
+        settings=world.settings, store=ModelWorkStore(world.database), clock=world.clock, opener=opener
+    )
+
+
 # --- ends and beginnings
 
 
@@ -176,16 +190,19 @@ def test_a_process_that_ends_in_mid_run_leaves_a_crashed_run_and_what_waited_is_
             with life.database.write() as connection:
                 [asked] = life.offer(connection, manual("agent:attic:cam"))
         async with world.daemon():
+            model_of(world, ScriptedProvider(says("all is well")))
             await world.until(hour=6.5)
             by_id = {run.id: run for run in world.runs()}
             assert by_id[crashed].status is RunStatus.CRASHED
             assert by_id[asked.work.run_id].status in RESULTS
             assert by_id[asked.work.run_id].trigger_reason == TriggerReason.MANUAL
-            assert [run.started_at.hour for run in world.runs_with(RunStatus.CRITICAL)][-4:] == [3, 4, 5, 6]
+            full = [run for run in world.runs_with(RunStatus.CRITICAL) if run.type is RunType.FULL][-4:]
+            assert [run.started_at.hour for run in full] == [3, 4, 5, 6]
+            assert [run.model_state for run in full] == [ModelState.SKIPPED_AFTER_CRASH, *[ModelState.USED] * 3]
             assert (world.job().begun, world.job().missed) == (6, 0)
             every_fault_is_known(world)
 
-    world_of().lives(day)
+    world_of({"model": {"name": "ollama:test"}}).lives(day)
 
 
 def test_a_restart_waits_for_the_run_under_way_and_the_schedule_keeps_its_phase(world_of: MakeWorld) -> None:
@@ -213,6 +230,32 @@ def test_a_daemon_that_was_down_for_hours_makes_one_run_for_all_that_it_missed(w
             await world.until(hour=13.5)
             assert [run.started_at.hour for run in world.runs()] == [1, 2, 11, 12, 13]
             assert (world.job().begun, world.job().missed) == (5, 8)
+            every_fault_is_known(world)
+
+    world_of().lives(day)
+
+
+def test_a_pause_holds_over_a_restart_and_each_run_that_it_kept_back_is_on_record(world_of: MakeWorld) -> None:
+    async def day(world: World) -> None:
+        async with world.daemon():
+            await world.until(hour=2.5)
+            paused = {"until": None, "reason": "the rack moves", "author": "ops"}
+            pause(world.database, DEFAULT_ORG, now=world.clock(), ids=world.ids, **paused)
+            await world.until(hour=5.2)
+        async with world.daemon() as life:
+            await world.until(hour=6.5)
+            asked = life.asks(manual("agent:attic:cam"))
+            await world.until(hour=8.5)
+            assert {run.id: run.status for run in world.runs()}[asked.work.run_id] is RunStatus.CRITICAL
+            resume(world.database, DEFAULT_ORG, now=world.clock(), author="ops")
+            await world.until(hour=10.5)
+        async with world.daemon():
+            skipped = world.runs_with(RunStatus.SKIPPED)
+            assert [run.started_at.hour for run in skipped] == [3, 4, 5, 6, 7, 8]
+            assert {run.trigger_reason for run in skipped} == {TriggerReason.SCHEDULED}
+            assert all("paused" in run.error_summary for run in skipped)
+            assert [run.started_at.hour for run in world.runs_with(RunStatus.CRITICAL)] == [1, 2, 6, 9, 10]
+            assert (world.job().begun, world.job().missed) == (10, 0)
             every_fault_is_known(world)
 
     world_of().lives(day)
@@ -283,19 +326,6 @@ def test_a_run_that_slept_with_its_machine_is_alive_afterwards(world_of: MakeWor
 
 
 # --- a model that is away
-
-
-def model_of(world: World, found: Provider | ModelError) -> None:
-    """From now on every run meets this provider."""
-
-    def opener(_model: ModelSection, _remaining: object) -> Provider:
-        if isinstance(found, ModelError):
-            raise found
-        return found
-
-    world.analysts = ModelAccess(
-        settings=world.settings, store=ModelWorkStore(world.database), clock=world.clock, opener=opener
-    )
 
 
 def test_a_provider_that_is_away_for_a_night_costs_no_check_and_is_told_until_the_morning(world_of: MakeWorld) -> None:
