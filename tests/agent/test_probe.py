@@ -172,8 +172,10 @@ def test_a_server_without_ollama_s_lists_is_tried_all_the_same() -> None:
 
 
 def test_an_ollama_that_is_not_there_costs_nothing() -> None:
-    found = tried(ModelSection(name="ollama:qwen3", base_url=closed_port()))
+    address = closed_port()
+    found = tried(ModelSection(name="ollama:qwen3", base_url=address))
     assert problems(found) == {Aspect.REACHABLE: Cause.PROVIDER_CONNECTION}
+    assert address.removeprefix("http://").removesuffix("/v1") in found.trials[0].said
     assert found.spent.total == 0
 
 

@@ -2,10 +2,12 @@
 
 import traceback
 
+import httpx2
 import pytest
 
 from patrol.agent.failure import Cause, ModelError
 from patrol.agent.model import Usage
+from patrol.agent.wire.watch import place_of
 from tests.agent.asking import FORMATS, KEY, Pauses, ask, refusal, section
 from tests.agent.wire_server import (
     HTML,
@@ -110,6 +112,27 @@ def test_a_provider_that_is_not_there_is_tried_three_times_and_costs_nothing() -
 
 def test_a_name_that_nobody_knows_is_a_connection_that_cannot_be_made() -> None:
     assert refusal(section("http://nowhere.invalid/v1")).failure.cause is Cause.PROVIDER_CONNECTION
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+def test_whoever_cannot_be_reached_is_named_and_nobody_else(wire: str) -> None:
+    address = closed_port()
+    port = address.split(":")[2].split("/")[0]
+    error = refusal(section(address, wire))
+    assert error.failure.detail.startswith(f"127.0.0.1:{port}: ")
+    assert KEY not in error.failure.detail
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("https://someone:hush@models.lan/v1?key=hush", "models.lan:443"),
+        ("http://models.lan", "models.lan:80"),
+        ("http://[::1]:8080/v1", "[::1]:8080"),
+    ],
+)
+def test_a_place_is_a_host_and_a_port(address: str, place: str) -> None:
+    assert place_of(httpx2.URL(address)) == place
 
 
 @WAYS

@@ -99,7 +99,8 @@ def _status_in(body: object) -> int | None:
     return int(digits) if digits.isdecimal() and 400 <= int(digits) < 600 else None
 
 
-def _broken(phase: str | None, exchange: Exchange, detail: str, *, timed_out: bool) -> Heard:
+def _broken(phase: str | None, exchange: Exchange, words: str, *, timed_out: bool) -> Heard:
+    detail = f"{exchange.place}: {words}" if exchange.place else words
     if phase in {"pool", "connect"}:
         return Heard(stage=Stage.NOT_SENT, detail=detail)
     if timed_out:

@@ -10,6 +10,7 @@ from patrol.agent.endpoint import Endpoint
 from patrol.agent.failure import ModelError
 from patrol.agent.local_server import LocalServer, names_model
 from patrol.agent.model import Usage
+from patrol.agent.wire.watch import place_of
 
 _SECONDS = 10.0
 
@@ -30,7 +31,8 @@ async def _page(client: httpx2.AsyncClient, address: str) -> object:
         response = await client.get(address)
         return response.json() if response.status_code == 200 else None
     except httpx2.TransportError as error:
-        heard = Heard(stage=Stage.NOT_SENT, detail=str(error) or type(error).__name__)
+        said = f"{place_of(httpx2.URL(address))}: {str(error) or type(error).__name__}"
+        heard = Heard(stage=Stage.NOT_SENT, detail=said)
         raise ModelError(classify(heard), Usage()) from error
     except ValueError:
         return None

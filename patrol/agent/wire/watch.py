@@ -21,10 +21,11 @@ _END_MARKERS = (b"data: [DONE]", b"data:[DONE]", b'"message_stop"')
 class Exchange:
     """One request and what was heard of its answer.
 
-    `received`: bytes of the answer's body; `finished`: its transfer ended as the server wanted.
-    `readable`: it is not compressed, so that it can be looked into.
+    `place`: whom it went to. `received`: bytes of the answer's body; `finished`: its transfer ended as the server
+    wanted. `readable`: it is not compressed, so that it can be looked into.
     """
 
+    place: str = ""
     sent: bool = False
     status: int | None = None
     content_type: str = ""
@@ -88,10 +89,17 @@ class _Watched(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-async def _note_request(_request: httpx2.Request) -> None:
+def place_of(url: httpx2.URL) -> str:
+    """`host:port` of an address: neither who asks nor what for."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    return f"{host}:{url.port or (443 if url.scheme == 'https' else 80)}"
+
+
+async def _note_request(request: httpx2.Request) -> None:
     exchange = current.get()
     if exchange is not None:
         exchange.sent = True
+        exchange.place = place_of(request.url)
 
 
 async def _note_response(response: httpx2.Response) -> None:
