@@ -18,7 +18,7 @@ class RunView(msgspec.Struct, kw_only=True):
 
     `model` is what part the model had, `model_name` which one it is; `model_cause` and `model_said` tell why it did not
     do all of it. `ai_analysis`: its own words; `status_text` is Patrol's. `cost_assumed`: some of `cost_usd` is charged
-    at an assumed price, for nobody knows the real one.
+    at an assumed price, for nobody knows the real one. `finding_id`: the finding that it looks into, empty if none.
     """
 
     id: str
@@ -50,6 +50,7 @@ class RunView(msgspec.Struct, kw_only=True):
     uncertain: int
     rejected_findings: int
     triage_flags: int | None
+    finding_id: str
 
 
 class RunDocument(msgspec.Struct, kw_only=True):
@@ -110,6 +111,7 @@ def run_view(run: RunRecord, *, status_text: str = "", investigations: str = "")
         uncertain=run.uncertain,
         rejected_findings=run.rejected_findings,
         triage_flags=run.triage_flags,
+        finding_id=run.finding_id,
     )
 
 

@@ -10,17 +10,15 @@ from rich.console import Console
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
-from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.gaps import print_gaps
 from patrol.cli.issues import print_facts, storm_text
-from patrol.cli.model_work import RunWork, cost_text, model_text, print_work, short_cost, work_of, work_view
+from patrol.cli.model_work import cost_text, model_text, print_work, short_cost, work_view
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
-from patrol.cli.records import ORG, records
+from patrol.cli.records import records
 from patrol.cli.run_document import run_view
-from patrol.run.model_work.store import ModelWorkStore
+from patrol.records.runs import MOST_RUNS, ListRuns, OneRun, RunList, RunWork, ShowRun
 from patrol.run.record_model import RunRecord, ToolCallRecord
-from patrol.run.store import RunStore
 
 runs = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -32,15 +30,15 @@ def register(app: typer.Typer) -> None:
 
 @runs.command("list")
 def list_runs(
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many, the newest first.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_RUNS, help="How many, the newest first.")] = 20,
     config_file: ConfigOption = None,
     storage: StorageOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Lists runs, the newest first."""
     loaded = load(config_file)
-    with records(loaded, storage) as database:
-        found = RunStore(database, ORG).list_runs(limit)
+    with records(loaded, storage) as answering:
+        found = answering.ask(ListRuns(limit=limit), RunList).runs
     if as_json:
         write_json({"runs": [msgspec.to_builtins(run_view(run)) for run in found]})
     else:
@@ -57,11 +55,9 @@ def show_run(
 ) -> None:
     """Shows one run with what it could not look at."""
     loaded = load(config_file)
-    with records(loaded, storage) as database:
-        store = RunStore(database, ORG)
-        run = the_run(store, run_id)
-        calls = store.tool_calls(run.id) if tool_calls else []
-        work = work_of(ModelWorkStore(database, ORG), run.id)
+    with records(loaded, storage) as answering:
+        told = answering.ask(ShowRun(run_id=run_id, tool_calls=tool_calls), OneRun)
+    run, calls, work = told.run, told.calls, told.work
     if as_json:
         document = {
             "run": msgspec.to_builtins(run_view(run)),
@@ -75,22 +71,6 @@ def show_run(
         write_json(document)
     else:
         _print_one(console(), run, calls, work)
-
-
-_LOOKED_THROUGH = 10_000
-
-
-def the_run(store: RunStore, beginning: str) -> RunRecord:
-    """The run of this id, or the one whose id begins so. Raises CommandError."""
-    exact = store.find(beginning)
-    if exact is not None:
-        return exact
-    found = [run for run in store.list_runs(_LOOKED_THROUGH) if run.id.startswith(beginning)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise CommandError(f"no run has the id {beginning}; `patrol runs list` shows them", ExitCode.FAILED)
-    raise CommandError(f"{len(found)} runs have ids that begin with {beginning}; write more of it")
 
 
 def _print_list(output: Console, found: Sequence[RunRecord]) -> None:
@@ -145,6 +125,7 @@ def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord],
             ("Ended", instant(run.completed_at)),
             ("Limits from", run.alert_settings_source or "built in"),
             ("Scope", ", ".join(run.scope) or "everything"),
+            *([("Looks into", run.finding_id)] if run.finding_id else []),
             *(("Storm", storm_text(storm)) for storm in run.storms),
             ("Error", run.error_summary or "none"),
         ),

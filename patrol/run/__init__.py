@@ -146,6 +146,7 @@ class Patrol:
             id=request.run_id or self.ids(),
             type=RunType.FULL if request.is_full else RunType.SCOPED,
             trigger_reason=request.reason,
+            finding_id=request.finding_id,
             started_at=now,
             lease_owner=lease_owner(),
             lease_expires_at=now + LEASE,

@@ -56,6 +56,7 @@ class RunRecord:
     after the leak guard; `status_text` is Patrol's. `uncertain`: findings of which nobody could say whether they are
     still there; `rejected_findings`: reports that were refused. `cost_usd` counts against the budget; `cost_assumed`:
     some of it at an assumed price. What each request cost is in `patrol.run.model_work`.
+    `finding_id`: the finding that it looks into, "" if none.
     """
 
     org_id: str
@@ -93,6 +94,7 @@ class RunRecord:
     cost_usd: float = 0.0
     cost_assumed: bool = False
     triage_flags: int | None = None
+    finding_id: str = ""
 
     @property
     def slot(self) -> Slot:

@@ -32,6 +32,7 @@ _FOREIGN_TEXTS = (
     "model_said",
     "analysis",
     "status_text",
+    "finding_id",
 )
 _run_cells = attrgetter(*RUN_COLUMNS)
 _call_cells = attrgetter(*CALL_COLUMNS)

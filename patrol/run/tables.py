@@ -58,6 +58,7 @@ class RunRow(StoredRow, table=True):
     cost_usd: float = Field(sa_column_kwargs=_added("0"))
     cost_assumed: bool = Field(sa_column_kwargs={"server_default": false()})
     triage_flags: int | None
+    finding_id: str = Field(sa_column_kwargs=_added("''"))
 
 
 class ToolCallRow(StoredRow, table=True):

@@ -215,4 +215,5 @@ def _record(work: Work) -> RunRecord:
         completed_at=work.ended_at,
         error_summary=f"{sentence} ({work.detail})" if work.detail else sentence,
         scope=trigger.scope.resource_ids if trigger is not None else (),
+        finding_id=trigger.leading.finding_id if trigger is not None else "",
     )

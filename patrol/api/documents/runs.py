@@ -145,6 +145,7 @@ def run_document(run: RunRecord, beside: Beside, detail: InDetail | None = None)
         "finding_ids": list(beside.finding_ids),
         "effective_scope_resource_ids": list(run.scope),
         **_asked_for(beside.trigger),
+        "finding_id": run.finding_id,
         "alert_settings": run.alert_settings_source,
         "error_count": int(bool(run.error_summary)),
         "error_summary": run.error_summary,
@@ -180,6 +181,7 @@ def waiting_document(work: Work, trigger: Trigger) -> dict[str, Any]:
         type=RunType.FULL if trigger.scope.is_full else RunType.SCOPED,
         trigger_reason=str(trigger.reason),
         started_at=work.enqueued_at,
+        finding_id=trigger.leading.finding_id,
     )
     document = run_document(record, Beside(trigger=trigger))
     return document | {"state": str(RunState.QUEUED), "status": "queued"}
@@ -192,7 +194,6 @@ def _asked_for(trigger: Trigger | None) -> Mapping[str, Any]:
         "scope_resource_types": list(trigger.scope.resource_types) if trigger is not None else [],
         "alert_identifier": leading.alert_id if leading is not None else "",
         "alert_type": leading.alert_type if leading is not None else "",
-        "finding_id": leading.finding_id if leading is not None else "",
     }
 
 
