@@ -16,6 +16,9 @@ from patrol.settings.interface import ListenAddress
 
 GRACE_SECONDS = 5
 _BACKLOG = 256
+_TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)  # named since Python 3.12
+UNSENT_BYTES = 131_072
+"""What the kernel takes for a caller who does not read (tcp(7)): by itself it takes some megabytes for each of them."""
 SOCKET_MODE = 0o660
 """The daemon's group may come in by the socket; whether somebody may do anything is decided by the guards."""
 
@@ -91,6 +94,7 @@ def _bound(family: socket.AddressFamily, place: object) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         if family is socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind(place)  # type: ignore[arg-type]  # as getaddrinfo says
