@@ -98,13 +98,14 @@ async def probe(
     except ModelError as error:
         found.wrong(Aspect.REACHABLE, error.failure)
         return found
-    price = configured_price(settings) or price_of(endpoint, now)
+    configured = configured_price(settings)
+    price = configured or price_of(endpoint, now)
     try:
         window = await _try(provider, endpoint, settings, found, price)
     finally:
         await provider.close()
     _judge_window(found, settings, provider, window)
-    _judge_price(found, endpoint, price)
+    _judge_price(found, endpoint, price, is_listed=configured is None)
     return found
 
 
@@ -257,7 +258,7 @@ def _judge_window(found: Probe, settings: ModelSection, provider: Provider, loca
         found.fine(Aspect.WINDOW, f"{window:,} tokens")
 
 
-def _judge_price(found: Probe, endpoint: Endpoint, price: TokenPrice | None) -> None:
+def _judge_price(found: Probe, endpoint: Endpoint, price: TokenPrice | None, *, is_listed: bool) -> None:
     if price is None:
         assumed = charge(Usage(input_tokens=1_000_000), None).usd, charge(Usage(output_tokens=1_000_000), None).usd
         said = (
@@ -269,4 +270,5 @@ def _judge_price(found: Probe, endpoint: Endpoint, price: TokenPrice | None) -> 
         found.fine(Aspect.PRICE, "free: it is on this network" if endpoint.local else "free, as [model] says")
     else:
         sent, got = price.input_usd * 1e6, price.output_usd * 1e6
-        found.fine(Aspect.PRICE, f"{sent:g} USD for a million tokens sent, {got:g} USD received")
+        of_list = ", the dearest of its list prices (long prompts may cost more than short ones)" if is_listed else ""
+        found.fine(Aspect.PRICE, f"{sent:g} USD for a million tokens sent, {got:g} USD received{of_list}")

@@ -1,12 +1,15 @@
 """Trying a model: what works, and what does not with the sentence that mends it."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from pydantic import SecretStr
 
-from patrol.agent.failure import Cause
+from patrol.agent.causes import failure_of
+from patrol.agent.failure import Cause, ModelError
+from patrol.agent.model import Prompt, Reply
 from patrol.agent.probe import Aspect, Probe, probe
 from patrol.settings.model import ModelSection
 from tests.agent.asking import FORMATS, KEY, section
@@ -187,6 +190,26 @@ def test_an_unknown_price_and_window_are_told_with_the_setting_that_names_them()
     assert "context_window" in said[Aspect.WINDOW]
     assert said[Aspect.PRICE] == "0.5 USD for a million tokens sent, 2 USD received"
     assert found.charged.usd == pytest.approx((460 * 0.5 + 50 * 2.0) / 1e6)
+
+
+class Away:
+    """A provider that cannot be reached."""
+
+    name = "google:gemini-2.5-pro"
+    window = None
+
+    async def ask(self, prompt: Prompt, *, on_text: Callable[[str], None] = lambda _text: None) -> Reply:
+        raise ModelError(failure_of(Cause.PROVIDER_CONNECTION))
+
+    async def close(self) -> None:
+        """There is no connection."""
+
+
+def test_the_price_of_a_known_model_is_called_the_dearest_of_its_list() -> None:
+    """One with a price for short prompts and a higher one for long ones."""
+    found = asyncio.run(probe(ModelSection(name=Away.name), now=NOW, open_model=lambda _settings: Away()))
+    said = {trial.aspect: trial.said for trial in found.trials}
+    assert said[Aspect.PRICE].startswith("2.5 USD for a million tokens sent, 15 USD received, the dearest of its list")
 
 
 def test_a_hosted_model_without_a_price_says_what_is_counted_instead() -> None:
