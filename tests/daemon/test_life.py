@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import threading
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -125,5 +126,31 @@ def test_a_part_that_dies_ends_the_daemon_so_that_systemd_starts_another(databas
         daemon.executor.work = dies
         with pytest.raises(DeadPartError, match="a fault of its own"):
             await daemon.run()
+
+    asyncio.run(life())
+
+
+def test_who_follows_a_run_that_does_not_end_with_the_daemon_hears_that_it_is_lost(database):
+    async def life() -> None:
+        hangs, let_go = threading.Event(), threading.Event()
+        daemon = daemon_of(database, Ears(), Gated(), timedelta(minutes=5))
+        daemon.bounds = Bounds(finish=0.1, cancel=0.1, jobs=5, http=5)
+
+        def patrol(run_id: str, cancel: Cancel, pulse: Pulse) -> object:
+            hangs.set()
+            assert let_go.wait(30)
+            raise RuntimeError("too late")
+
+        daemon.executor._house.patrol = patrol
+        living = asyncio.create_task(daemon.run())
+        await until(hangs.is_set)
+        [run_id] = daemon._run_ids()
+        with daemon.live.listen(run_id=run_id) as listener:
+            daemon.stop()
+            await living
+            *_, last = await listener.next(1)
+            assert (last["type"], last["status"]) == ("error", "crashed")
+            let_go.set()
+            await until(lambda: not daemon._run_ids())
 
     asyncio.run(life())
