@@ -42,7 +42,7 @@ from patrol.run.observer import NoObserver, Observer, StageTimes
 from patrol.run.outlook import outlook
 from patrol.run.record import Conclusions, record
 from patrol.run.record_model import RunRecord, RunStatus, RunType
-from patrol.run.reporting import report_of
+from patrol.run.reporting import past_note, report_of
 from patrol.run.request import Ids, Progress, RunReport, RunRequest, ScopeError
 from patrol.run.retention import prune_evidence
 from patrol.run.scope import ScopedExamination, resolve_scope
@@ -222,12 +222,13 @@ class _Pass:
         del collection, situation
         # From here on it is done: who asks it to end now gets all of it.
         self._stages.begin("record")
-        self._patrol.progress("record", f"{len(conclusions.observations)} observations")
+        self._patrol.progress("record", f"observations: {len(conclusions.observations)}")
         database, now = self._patrol.database, self._patrol.clock()
         recorded = record(self._run, conclusions, scope, database=database, runs=self._runs, now=now)
         self._stages.end()
         catches_up = CATCHES_UP if self._after_crash else ""
-        notes = [note for note in (self._limits.note, catches_up) if note]
+        past = past_note(self._judged_at, self._run.started_at)
+        notes = [note for note in (self._limits.note, catches_up, past) if note]
         return report_of(
             recorded, conclusions, detection, signals, scope, resources=resources, reads=reads, notes=notes
         )
@@ -359,7 +360,7 @@ class _Pass:
         calls = chain(work.tool_calls, map(self._store_call, sweep(situation.toolbox, self._run.id)))
         thresholds, known = self._limits.thresholds, situation.inventory.rows
         detection = detect(calls, thresholds, self._judged_at, inventory_first=True, known=known)
-        self._tell("detect", f"{len(detection.signals)} signals")
+        self._tell("detect", f"signals: {len(detection.signals)}")
         evidence.conclude(self._run.id, detection)
         return detection
 

@@ -57,7 +57,7 @@ def dialogue(
     """Both stages. `signals`: those in scope. `lives_on`: see `patrol.run.lineage`."""
     meeting = judge(work.reports, signals, examined, situation.findings)
     news = untold(signals, meeting, work.verdicts, situation.findings)
-    tell("evaluate", f"{len(signals)} signals, {len(news)} of them news that no model told of")
+    tell("evaluate", f"signals: {len(signals)}, of them news that no model told of: {len(news)}")
     evaluated = _evaluated(analyst, situation, news, lives_on)
     verdicts = {**work.verdicts, **evaluated.verdicts}
     meeting = judge([*work.reports, *evaluated.reports], signals, examined, situation.findings)

@@ -15,7 +15,7 @@ from patrol.run.store import RunInProgressError, RunStore
 from patrol.settings.model import Settings
 from signals.alert_settings import AlertSettingsError
 from signals.evidence import BackupStore, PbsBackupRow
-from tests.run.builders import HOST, House, disk, estate, gap, host
+from tests.run.builders import HOST, NOW, House, disk, estate, gap, host
 
 
 def limits_from(house: House, file: Path) -> Settings:
@@ -37,6 +37,26 @@ def test_a_healthy_estate_is_all_clear(house: House) -> None:
     assert "all clear" in report.status_text
     assert report.findings == []
     assert report.looks[Look.PRESENT] == 0 < report.looks[Look.CLEAR]
+
+
+@pytest.mark.parametrize(
+    ("later", "old"),
+    [
+        (timedelta(minutes=58), ""),
+        (timedelta(minutes=59), "1 h"),
+        (timedelta(hours=46, minutes=59), "47 h"),
+        (timedelta(days=2), "2 days"),
+    ],
+)
+def test_a_document_of_the_past_is_told_with_its_age(house: House, later: timedelta, old: str) -> None:
+    read = estate(host())
+    house.clock.now += later
+    notes = house.run(read).notes  # a minute later still
+    assert [*notes] == (
+        [f"Judged as of {NOW:%Y-%m-%d %H:%M} UTC, when the document was collected: {old} before this run."]
+        if old
+        else []
+    )
 
 
 def test_a_fault_is_filed_with_value_limit_and_where_the_limit_came_from(house: House) -> None:
