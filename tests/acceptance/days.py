@@ -343,17 +343,17 @@ class Life(NoObserver):
             await working
 
     async def _follow(self, name: JobName) -> None:
-        earliest = self.world.clock() + self.settings.patrol.startup_delay
+        await asyncio.sleep(self.settings.patrol.startup_delay.total_seconds())
         while True:
-            while (left := self._due_in(name, earliest)) > 0:  # noqa: ASYNC110 - it may leap
+            while (left := self._due_in(name)) > 0:  # noqa: ASYNC110 - it may leap
                 await asyncio.sleep(min(left, LOOKED_AFTER))
             if await self.timetable.begin(name) is None:
-                earliest = self.world.clock() + RETRY
+                await asyncio.sleep(RETRY.total_seconds())
 
-    def _due_in(self, name: JobName, earliest: datetime) -> float:
+    def _due_in(self, name: JobName) -> float:
         at = self.timetable.next_at(name)
         assert at is not None
-        return (max(at, earliest) - self.world.clock()).total_seconds()
+        return (at - self.world.clock()).total_seconds()
 
     async def reload(self, settings: Settings) -> None:
         """Other settings, from the next run on."""

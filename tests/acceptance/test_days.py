@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -323,6 +324,35 @@ def test_a_run_that_slept_with_its_machine_is_alive_afterwards(world_of: MakeWor
             every_fault_is_known(world)
 
     world_of().lives(day)
+
+
+@pytest.mark.parametrize("cron", ["", "0 * * * *"])
+@pytest.mark.parametrize("hours", [-26, -3])
+def test_a_clock_that_is_set_back_in_mid_run_leaves_no_hour_without_a_run(
+    world_of: MakeWorld, hours: int, cron: str
+) -> None:
+    async def day(world: World) -> None:
+        world.places[0].takes = lambda _now: MINUTE * 20 if 7_200 <= world.loop.seconds < 8_000 else timedelta()
+        async with world.daemon(jobs=(JobName.PATROL, JobName.RECOVERY)) as life:
+            await world.until(hour=2.1)
+            [under_way] = world.works(WorkState.RUNNING)
+            world.slept = HOUR * hours
+            await life.reload(world.settings)  # as the timetable does by itself when it sees that
+            asked = life.asks(manual("agent:attic:cam"))
+            set_at = world.clock()
+            await asyncio.sleep(6 * HOUR.seconds)
+            runs = {run.id: run for run in world.runs()}
+            assert {runs[each].status for each in (under_way.run_id, asked.work.run_id)} == {RunStatus.CRITICAL}
+            assert world.runs_with(RunStatus.CRASHED) == []
+            after = [
+                each.started_at for each in world.works(WorkState.DONE) if set_at < each.started_at <= world.clock()
+            ]
+            waits = [later - earlier for earlier, later in pairwise(sorted([set_at, *after, world.clock()]))]
+            assert max(waits) <= HOUR + 2 * MINUTE
+            every_fault_is_known(world)
+
+    sections = {"patrol": {"cron": cron, "time_zone": "UTC"}} if cron else {}
+    world_of(sections).lives(day)
 
 
 # --- a model that is away
