@@ -53,12 +53,22 @@ def advance(known: StoredAlert | None, reported: ReportedAlert, place: Place, or
         return Advanced(alert=known, change=AlertChange.STALE)
     if known is not None and was_firing is reported.is_firing:
         return Advanced(alert=replace(said, changes=known.changes), change=AlertChange.REFRESHED)
+    return _changed(known, said, AlertChange.FIRED if reported.is_firing else AlertChange.CLEARED, now)
+
+
+def expired(known: StoredAlert, now: datetime) -> Advanced:
+    """What it is that nobody said anything more of an alert in time: it is over, as if its system had said so."""
+    over = replace(known, state=AlertState.EXPIRED, closed_at=known.expires_at)
+    return _changed(known, over, AlertChange.CLEARED, now)
+
+
+def _changed(known: StoredAlert | None, said: StoredAlert, plain: AlertChange, now: datetime) -> Advanced:
+    """An alert that began or ended: which, unless it does so too often."""
     changes = (*(known.changes if known is not None else ()), now)[-_CHANGES_KEPT:]
     recent = [at for at in changes if now - FLAPPING_WINDOW < at <= now]
     since = known.flapping_since if known is not None else None
     if since is not None and known is not None and now - known.changes[-1] >= CALM:
         since = None
-    plain = AlertChange.FIRED if reported.is_firing else AlertChange.CLEARED
     if since is None and len(recent) < FLAPPING_CHANGES:
         return Advanced(alert=replace(said, changes=changes, flapping_since=None), change=plain)
     change = AlertChange.FLAPPING if since is None else AlertChange.STILL_FLAPPING

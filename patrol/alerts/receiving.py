@@ -8,7 +8,7 @@ from itertools import islice
 
 from sqlalchemy import Connection
 
-from patrol.alerts.lifecycle import AlertChange, advance, alert_id
+from patrol.alerts.lifecycle import AlertChange, advance, alert_id, expired
 from patrol.alerts.model import ReportedAlert, StoredAlert
 from patrol.alerts.place import place_of
 from patrol.alerts.reading import MOST_ALERTS
@@ -33,6 +33,18 @@ class Received:
     unplaced: int = 0
     left_out: int = 0
     triggers: Counter[str] = field(default_factory=Counter)
+
+
+def expire(connection: Connection, org_id: str, now: datetime) -> tuple[Counter[AlertChange], list[Trigger]]:
+    """Takes down which alerts ended without a word; how often what happened, and the runs that this asks for.
+
+    So many at once as a delivery may have: of more, the others come next time.
+    """
+    store = AlertStore(connection, org_id)
+    ended = [expired(each, now) for each in store.list_expired(now, MOST_ALERTS)]
+    store.keep(each.alert for each in ended)
+    wanted = (trigger_of(each.alert, each.change, now) for each in ended)
+    return Counter(each.change for each in ended), [each for each in wanted if each is not None]
 
 
 def receive(

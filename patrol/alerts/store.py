@@ -60,10 +60,16 @@ class AlertStore:
 
     def list_over(self, now: datetime, since: datetime, most: int = MOST_KEPT) -> list[StoredAlert]:
         """The alerts that were over at some time after `since`, those reported last first."""
-        expired = and_(ALERTS.c.state == str(AlertState.FIRING), ALERTS.c.expires_at <= now)
+        expired = and_(ALERTS.c.state == str(AlertState.FIRING), ALERTS.c.expires_at <= now)  # and not yet taken down
         closed = and_(ALERTS.c.state != str(AlertState.FIRING), ALERTS.c.closed_at >= since)
         statement = self._select().where(or_(and_(expired, ALERTS.c.expires_at >= since), closed))
         statement = statement.order_by(ALERTS.c.reported_at.desc(), ALERTS.c.id).limit(most)
+        return [_alert(row) for row in self._connection.execute(statement)]
+
+    def list_expired(self, now: datetime, most: int) -> list[StoredAlert]:
+        """Alerts whose time is over and of which nobody knows yet that it is, the first to end first."""
+        over = and_(ALERTS.c.state == str(AlertState.FIRING), ALERTS.c.expires_at <= now)
+        statement = self._select().where(over).order_by(ALERTS.c.expires_at, ALERTS.c.id).limit(most)
         return [_alert(row) for row in self._connection.execute(statement)]
 
     def count(self) -> int:

@@ -19,6 +19,7 @@ class JobName(StrEnum):
     SAMPLER = "sampler"  # light metrics between the runs
     REMINDERS = "reminders"  # findings that an operator wants to hear of again by now
     RETENTION = "retention"  # deletes what is old enough
+    ALERTS = "alerts"  # alerts of other systems that ended without a word
     RECOVERY = "recovery"  # runs and claims whose process is gone, and records that are owed
 
 
@@ -60,6 +61,7 @@ def schedules(settings: Settings, zone: tzinfo) -> Mapping[JobName, Schedule]:
         else Every(interval, min(MOST_JITTER, interval / 60)),
         JobName.REMINDERS: Every(60 * MINUTE),
         JobName.RETENTION: Every(60 * MINUTE),
+        JobName.ALERTS: Every(MINUTE),
         JobName.RECOVERY: Every(MINUTE),
     }
     if settings.sampling.seconds:

@@ -1,11 +1,16 @@
 """What a daemon's jobs do: enqueue the scheduled run, take back what is not alive, write the records that are owed."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
+import structlog
 from sqlalchemy import Connection, func, select
 
+from patrol.alerts.lifecycle import AlertChange
+from patrol.alerts.receiving import expire
+from patrol.alerts.store import AlertStore
 from patrol.database import Database
 from patrol.history.downsample import tidy_history
 from patrol.operators.reminders import remind
@@ -26,6 +31,8 @@ from patrol.work.queue import Ids, Offered, RunQueue, decode
 from patrol.work.store import KEPT, IsGone, WorkStore
 
 NOBODY = NoObserver()
+
+_log = structlog.stdlib.get_logger("patrol.schedule")
 
 _STATUSES = {
     WorkReason.PAUSED: RunStatus.SKIPPED,
@@ -165,6 +172,7 @@ class Upkeep:
             JobName.REMINDERS: lambda occurrence: remind(self.database, self.org_id, occurrence.at),
             JobName.RETENTION: self._tidy,
             JobName.RECOVERY: self._recover,
+            JobName.ALERTS: self._end_alerts,
         }
         sample = self.sample
         if sample is not None:
@@ -193,6 +201,23 @@ class Upkeep:
     def _recover(self, occurrence: Occurrence) -> None:
         self.still_alive(occurrence.at)
         recover(self.database, self.org_id, occurrence.at, self.is_gone, self.observer)
+
+    def _end_alerts(self, occurrence: Occurrence) -> None:
+        """One that ended without a word is looked after like one whose end was told."""
+
+        def work(connection: Connection) -> tuple[Counter[AlertChange], list[Trigger], list[Offered]]:
+            changes, wanted = expire(connection, self.org_id, occurrence.at)
+            triggers = self.settings.triggers
+            return changes, wanted, offer_runs(connection, self.org_id, wanted, occurrence.at, triggers, self.ids)
+
+        with self.database.read() as connection:
+            if not AlertStore(connection, self.org_id).list_expired(occurrence.at, 1):
+                return  # as nearly always: nothing need be written to know
+        changes, wanted, offered = self.database.transact(work)
+        _log.info("alerts ended without a word", changes=dict(changes))
+        for trigger, each in zip(wanted, offered, strict=True):
+            self.observer.trigger(trigger, each.decision)
+        self.wake()
 
     def _tidy(self, occurrence: Occurrence) -> None:
         prune_evidence(self.database, self.settings, occurrence.at, org_id=self.org_id)
