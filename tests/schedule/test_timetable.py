@@ -256,6 +256,7 @@ def test_the_settings_say_when_jobs_are_due():
         "sampler": "every 1m",
         "reminders": "every 1h",
         "retention": "every 1h",
+        "alerts": "every 1m",
         "recovery": "every 1m",
     }
     assert found[JobName.PATROL].jitter == timedelta(minutes=1)

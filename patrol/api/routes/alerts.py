@@ -27,6 +27,7 @@ from patrol.api.guards import ALERTS_WRITE, MONITORING_READ, RUN, GuardedRoute
 from patrol.api.inputs import Body, Id, body_schema, fitted, read_json, services_of
 from patrol.api.routes.runs import ask_for
 from patrol.api.services import Services
+from patrol.api.watched import check_watched
 from patrol.estate.memory.store import ResourceMemory
 from patrol.overrides.store import OverrideStore
 from patrol.schedule.upkeep import offer_runs
@@ -164,6 +165,7 @@ def _find(services: Services, access: Access, alert_id: str) -> StoredAlert:
 
 
 def _take_in(services: Services, access: Access, reported: list[ReportedAlert]) -> Delivered:
+    check_watched(access)
     offered: list[tuple[Trigger, Decision]] = []
 
     def work(connection: Connection) -> Received:

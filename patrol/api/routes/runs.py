@@ -18,6 +18,7 @@ from patrol.api.guards import READ, RUN, GuardedRoute
 from patrol.api.inputs import Instant, body_schema, fitted, read_json, services_of
 from patrol.api.paging import decode_cursor, encode_cursor, invalid_cursor, json_list, json_one, parse_limit
 from patrol.api.services import Services
+from patrol.api.watched import check_watched
 from patrol.estate.memory.store import ResourceMemory
 from patrol.run.listing import RunPlace, finding_ids_of, list_page, tool_call_counts
 from patrol.run.model_work.store import ModelWorkStore
@@ -49,6 +50,7 @@ async def run(request: Request, access: Annotated[Access, Depends(RUN)]) -> RunA
 
 def ask_for(services: Services, access: Access, wish: RunWish, *, finding_id: str = "") -> RunAccepted:
     """Carries it out. `finding_id`: what the run is to look into. Raises ApiError, StorageError."""
+    check_watched(access)
 
     def work(connection: Connection) -> tuple[Offered, RunAccepted]:
         known = AlertStore(connection, access.org_id).find(wish.alert_identifier) if wish.alert_identifier else None

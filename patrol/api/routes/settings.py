@@ -23,6 +23,7 @@ from patrol.api.errors import ApiError
 from patrol.api.guards import SETTINGS_READ, SETTINGS_WRITE, GuardedRoute
 from patrol.api.inputs import Body, Id, Instant, Note, Truth, Whole, fitted, read_json, services_of
 from patrol.api.services import Services
+from patrol.api.watched import check_watched
 from patrol.overrides.model import TERMS, TERMS_VERSION
 from patrol.overrides.store import OverrideStore
 from patrol.schedule.pauses import pause, resume
@@ -98,6 +99,7 @@ async def patch_settings(request: Request, access: Annotated[Access, Depends(SET
 def _patch(
     services: Services, access: Access, values: dict[str, Any], *, wish: bool | PauseWish | None
 ) -> SettingsDocument:
+    check_watched(access)
     now = services.clock()
     wanted = PauseWish() if wish is True else wish
     if isinstance(wanted, PauseWish) and wanted.until is not None and wanted.until <= now:
@@ -137,6 +139,7 @@ def put_autonomy(
     request: Request, access: Annotated[Access, Depends(SETTINGS_WRITE)], body: AutonomyWish
 ) -> AutonomyDocument:
     """Changes how far Patrol may go by itself. `full` needs the id of a current acknowledgement."""
+    check_watched(access)
     services = services_of(request)
 
     def work(connection: Connection) -> AutonomyDocument:
@@ -164,6 +167,7 @@ def acknowledge_autonomy(
     request: Request, access: Annotated[Access, Depends(SETTINGS_WRITE)], body: TermsWish
 ) -> AcknowledgementDocument:
     """Says to have understood what autonomy `full` means. Its id opens `full`."""
+    check_watched(access)
     services = services_of(request)
     if body.terms_version != TERMS_VERSION:
         details = {"terms_version": TERMS_VERSION, "terms": TERMS}

@@ -14,6 +14,7 @@ from patrol.api.access import Access
 from patrol.api.errors import ApiError
 from patrol.api.guards import MONITORING_READ, MONITORING_WRITE, READ, GuardedRoute
 from patrol.api.inputs import Body, Id, Instant, Note, Truth, services_of
+from patrol.api.watched import check_watched
 from patrol.operators.ids import AmbiguousIdError, UnknownIdError
 from patrol.operators.resources import AmbiguousResourceError, UnknownResourceError
 from patrol.operators.silences import Wish, add_silence, end_silence
@@ -112,6 +113,7 @@ def list_suppressions(request: Request, access: Annotated[Access, Depends(READ)]
 @router.post("/api/ai/patrol/suppressions", status_code=HTTPStatus.CREATED)
 def add_suppression(request: Request, access: Annotated[Access, Depends(READ)], body: RuleWish) -> SilenceDocument:
     """Makes a rule."""
+    check_watched(access)
     services = services_of(request)
     now = services.clock()
     wish = Wish(
