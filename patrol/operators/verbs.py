@@ -1,13 +1,13 @@
 """Verbs on findings, carried out: all of them or none, on the findings as they are at that moment."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from findings.decision import VerbRefusedError, decide
-from findings.model import Finding
+from findings.model import Finding, TransitionReason
 from findings.store import FindingStore
 from findings.verbs import Undo, Verb
 from patrol.database import Database
@@ -16,10 +16,10 @@ from patrol.operators.ids import find_finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedOut:
-    """The findings as they are now, in the order they were asked for; `changed`: the ids of those that are others."""
+    """The findings as they are now, in the order they were asked for; `changed`: what became of some, by their ids."""
 
     findings: Sequence[Finding]
-    changed: frozenset[str]
+    changed: Mapping[str, TransitionReason]
 
 
 class RefusedError(Exception):
@@ -42,7 +42,8 @@ def carry_out(
     def work(connection: Connection) -> CarriedOut:
         store = FindingStore(connection, org_id)
         found = {finding.id: finding for finding in (find_finding(store, text) for text in finding_ids)}
-        after = {}
+        after: dict[str, Finding] = {}
+        changed: dict[str, TransitionReason] = {}
         refusals = []
         for finding in found.values():
             history = store.transitions(finding.id) if isinstance(verb, Undo) else ()
@@ -54,8 +55,9 @@ def carry_out(
             if decision is not None:
                 store.apply(decision.as_advance())
                 after[finding.id] = decision.change.after
+                changed[finding.id] = decision.transition.reason
         if refusals:
             raise RefusedError(refusals)
-        return CarriedOut(findings=list({**found, **after}.values()), changed=frozenset(after))
+        return CarriedOut(findings=list({**found, **after}.values()), changed=changed)
 
     return database.transact(work)
