@@ -229,7 +229,7 @@ class Daemon:
     def _recovered(self) -> bool:
         """Closes what the process before left open. Whether a run crashed, so that another one has to look again."""
         recover(self.database, self.org_id, self.clock(), owner_is_gone, self.in_force.observer)
-        return RunStore(self.database, self.org_id).follows_crash()
+        return RunStore(self.database, self.org_id).follows_crash(self.clock())
 
     async def _ask_for_first(self, first: FirstRound, delay: timedelta) -> None:
         """Has the run of a start decided, once the machine had its time to start as well."""

@@ -93,7 +93,7 @@ class Patrol:
         runs = RunStore(self.database)
         for crashed in runs.close_crashed(self.clock(), owner_is_gone):
             self.observer.run_ended(crashed, None)
-        after_crash = runs.follows_crash(RunType.FULL if request.is_full else RunType.SCOPED)
+        after_crash = runs.follows_crash(self.clock(), RunType.FULL if request.is_full else RunType.SCOPED)
         run = self._begin(request, limits, runs)
         with kept_alive(runs, run.id, self.clock), paused_garbage_collection():
             try:

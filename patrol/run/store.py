@@ -185,13 +185,14 @@ class RunStore:
 
         return self._database.transact(work)
 
-    def follows_crash(self, run_type: RunType = RunType.FULL) -> bool:
+    def follows_crash(self, now: datetime, run_type: RunType = RunType.FULL) -> bool:
         """Whether a run crashed that no run of this type, or a larger one, has caught up on yet.
 
-        Only a full run catches up on all of it: a look at one thing in between changes nothing for the whole.
+        Only a full run catches up on all of it: a look at one thing in between changes nothing for the whole. A crash
+        that lies ahead is of a clock that was wrong: nothing could catch up on it until that time comes.
         """
         crashed = select(func.max(RUNS.c.started_at)).where(
-            RUNS.c.org_id == self._org_id, RUNS.c.status == str(RunStatus.CRASHED)
+            RUNS.c.org_id == self._org_id, RUNS.c.status == str(RunStatus.CRASHED), RUNS.c.started_at <= now
         )
         types = [RunType.FULL] if run_type is RunType.FULL else list(RunType)
         caught_up = select(func.max(RUNS.c.started_at)).where(

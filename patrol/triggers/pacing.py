@@ -13,7 +13,7 @@ class Limits:
 
     `resource_gap`: between two runs about one resource. `global_gap`: between any two, at the pace of `base`; with the
     pace it moves between `least_gap` and `most_gap`. `ages_every`: the time that makes a waiting trigger one point
-    more urgent.
+    more urgent. `longest_put_back`: what was put back for longer was so by a clock that was wrong.
     """
 
     most_pending: int = 10
@@ -27,6 +27,7 @@ class Limits:
     busy_events: int = 5
     event_window: timedelta = timedelta(minutes=5)
     ages_every: timedelta = timedelta(seconds=10)
+    longest_put_back: timedelta = timedelta(minutes=10)
 
 
 LIMITS = Limits()

@@ -187,7 +187,9 @@ def next_due(pending: Sequence[Pending], past: Past, now: datetime, gates: Gates
 def due_at(one: Pending, past: Past, now: datetime, limits: Limits = LIMITS) -> datetime:
     """From when a pending trigger may become a run. Only events keep their distance to the runs before them."""
     free = free_at(one.trigger.scope, past, now, limits) if one.trigger.is_event else now
-    return max(free, one.not_before) if one.not_before is not None else free
+    if one.not_before is None or one.not_before - now > limits.longest_put_back:
+        return free
+    return max(free, one.not_before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

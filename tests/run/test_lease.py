@@ -125,20 +125,28 @@ def test_a_catch_up_that_crashes_is_caught_up_on_as_well(house, dead_owner):
         if number == 0:
             with house.database.write() as connection:
                 connection.exec_driver_sql(f"UPDATE run SET id = 'earlier' WHERE id = '{run.id}'")
-    assert RunStore(house.database).follows_crash()
+    assert RunStore(house.database).follows_crash(house.clock.now)
     house.run(estate(host()))
-    assert not RunStore(house.database).follows_crash()
+    assert not RunStore(house.database).follows_crash(house.clock.now)
 
 
 def test_a_look_at_one_thing_does_not_catch_up_on_a_crash(house, dead_owner):
     begun(house, dead_owner)
     house.run(estate(host()), request=RunRequest(scope=("hosta",)))
     runs = RunStore(house.database)
-    assert (runs.follows_crash(), runs.follows_crash(RunType.SCOPED)) == (True, False)
+    assert (runs.follows_crash(house.clock.now), runs.follows_crash(house.clock.now, RunType.SCOPED)) == (True, False)
     assert list(house.run(estate(host())).notes) == [CATCHES_UP]
-    assert not runs.follows_crash()
+    assert not runs.follows_crash(house.clock.now)
+
+
+def test_a_crash_under_a_clock_that_was_ahead_keeps_no_run_from_its_model_after_it_is_right(house, dead_owner):
+    house.clock.advance(days=400)
+    begun(house, dead_owner)
+    house.clock.advance(days=-400)
+    assert [list(house.run(estate(host())).notes) for _ in range(2)] == [[], []]
+    assert RunStore(house.database).get("left-behind").status is RunStatus.CRASHED
 
 
 def test_what_the_first_run_of_all_follows_is_no_crash(house):
-    assert not RunStore(house.database).follows_crash()
+    assert not RunStore(house.database).follows_crash(house.clock.now)
     assert house.run(estate(host(), gaps=[gap(Topic.SMART)]), request=RunRequest()).run.started_at > NOW

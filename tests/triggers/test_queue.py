@@ -293,6 +293,8 @@ def test_manual_and_scheduled_runs_wait_for_no_gap():
 def test_what_was_put_back_waits_as_long_as_it_was_told():
     one = pending(manual(VM), not_before=NOW + seconds(5))
     assert next_due([one], Past(), NOW, OPEN) == Next(ask_at=NOW + seconds(5))
+    before_the_clock_went_back = pending(manual(VM), not_before=NOW + seconds(3 * 3600))
+    assert next_due([before_the_clock_went_back], Past(), NOW, OPEN).due == before_the_clock_went_back
 
 
 def test_a_run_in_the_future_is_of_a_clock_that_went_back():
