@@ -50,6 +50,7 @@ class Bounds:
     cancel: float = 15.0  # for a cancelled run to be recorded
     jobs: float = 5.0
     http: float = 8.0
+    hung: float = 90.0  # for a run that does nothing any more, where no watchdog ends the process: as long as there
 
 
 class DeadPartError(Exception):
@@ -266,9 +267,14 @@ class Daemon:
                 raise DeadPartError(str(error)) from error
 
     async def _feed(self, working: "asyncio.Task[None]") -> None:
-        """Tells systemd that this process is alive: only while this loop turns and every run goes on."""
+        """Tells systemd that this process is alive: only while this loop turns and every run goes on.
+
+        Where nobody would end it for that, it ends by itself: a run that hangs would hold its slot for ever. Raises
+        DeadPartError.
+        """
         longest = self.supervision.watchdog
-        every = min(longest.total_seconds() / 4, 10.0) if longest is not None else 10.0
+        every = min(longest.total_seconds() / 4 if longest is not None else self.bounds.hung, 10.0)
+        went_on_at = self._loop.time()
         was_going_on = True
         while True:
             is_going_on = self.executor.is_going_on() and (self._stop.is_set() or not working.done())
@@ -276,6 +282,9 @@ class Daemon:
                 self._tell(alive())
             if was_going_on and not is_going_on:
                 _log.error("a run does nothing any more; the watchdog is not fed", runs=self._run_ids())
+            went_on_at = self._loop.time() if is_going_on else went_on_at
+            if longest is None and self._loop.time() - went_on_at > self.bounds.hung:
+                raise DeadPartError("a run does nothing any more; the next start closes it as crashed and looks again")
             was_going_on = is_going_on
             await self._look_around()
             self._tell_status()

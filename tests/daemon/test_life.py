@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -45,19 +45,24 @@ def database(tmp_path: Path):
     database.close()
 
 
-def daemon_of(database: Database, ears: Ears, source: Gated, silence: timedelta) -> Daemon:
+WATCHED = timedelta(seconds=0.2)
+
+
+def daemon_of(
+    database: Database, ears: Ears, source: Gated, silence: timedelta, watchdog: timedelta | None = WATCHED
+) -> Daemon:
     loaded = LoadedSettings(settings=SETTINGS, file=None, database_url=str(database.url), origins={})
     ids = itertools.count(1)
     daemon = Daemon(
         config=None,
         loaded=loaded,
         database=database,
-        supervision=Supervision(notifier=ears, watchdog=timedelta(seconds=0.2)),
+        supervision=Supervision(notifier=ears, watchdog=watchdog),
         redaction=Redaction(),
         clock=now,
         ids=lambda: f"id{next(ids)}",
         org_id="default",
-        bounds=Bounds(finish=5, cancel=5, jobs=5, http=5),
+        bounds=Bounds(finish=5, cancel=5, jobs=5, http=5, hung=0.2),
     )
     house = ExecutorHouse(database)
     house.source = source
@@ -110,6 +115,19 @@ def test_a_run_that_hangs_does_not(database):
         await until(lambda: ears.count("WATCHDOG") >= before + 2)
         daemon.stop()
         await living
+
+    asyncio.run(life())
+
+
+def test_a_run_that_hangs_where_nobody_watches_ends_the_daemon_so_that_the_next_one_looks_again(database):
+    async def life() -> None:
+        ears, source = Ears(address=""), Gated()
+        daemon = daemon_of(database, ears, source, timedelta(seconds=0.01), watchdog=None)
+        daemon.bounds = replace(daemon.bounds, finish=0.1, cancel=0.1)
+        with pytest.raises(DeadPartError, match="does nothing any more"):
+            await daemon.run()
+        assert source.asked.is_set()
+        source.let_go.set()
 
     asyncio.run(life())
 
