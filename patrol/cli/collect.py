@@ -38,7 +38,13 @@ def collect(
     try:
         write_answers(output, answers)
     except OSError as error:
-        raise CommandError(f"cannot write {output}: {error.strerror or error}", ExitCode.FAILED) from error
+        remedy = (
+            f"the folder {output.parent} does not exist: `systemd-tmpfiles --create patrol.conf` makes {PLACE.parent} "
+            "(docs/operations.md), or name another file: --output FILE"
+            if not output.parent.is_dir()
+            else "make it writable for this user (the service is root), or name another file: --output FILE"
+        )
+        raise CommandError(f"cannot write {output} ({error.strerror or error}): {remedy}", ExitCode.FAILED) from error
     late = sum(each.timed_out for each in answers.answers)
     if as_json:
         write_json({"file": str(output), "answers": len(answers.answers), "timed_out": late})
