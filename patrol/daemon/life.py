@@ -341,7 +341,7 @@ class Daemon:
                 self._refused = f"new settings were refused at {self.clock():%H:%M} UTC: see the log"
                 _log.error("the new settings are refused, the old ones stay", problems=str(error).splitlines())
             else:
-                later = not_taken_up(self.in_force.given.settings, given.settings)
+                later = not_taken_up(self.loaded.settings, given.settings)  # as the start found them
                 self._refused = f"[{'], ['.join(later)}] changed: restart to take it up" if later else ""
                 self.redaction.secrets = (*secrets_of(self.in_force.loaded), *secrets_of(loaded))
                 self.in_force.given, self.in_force.loaded = given, loaded

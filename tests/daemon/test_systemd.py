@@ -106,7 +106,13 @@ def test_what_only_a_start_takes_up_is_said(tmp_path):
         (tmp_path / "patrol.toml").write_text(QUIET.replace("127.0.0.1:0", "127.0.0.1:7001"))
         daemon.signal(signal.SIGHUP)
         daemon.hear("READY=1")
-        assert daemon.wait_for("new settings")[0]["only_after_a_restart"] == ["api"]
+        daemon.hear("STATUS=next run")
+        daemon.signal(signal.SIGHUP)
+        daemon.hear("READY=1")
+        (tmp_path / "patrol.toml").write_text(QUIET)
+        daemon.signal(signal.SIGHUP)
+        daemon.hear("READY=1")
+        assert [each["only_after_a_restart"] for each in daemon.wait_for("new settings", 3)] == [["api"], ["api"], []]
         stops(daemon)
 
 
