@@ -79,16 +79,15 @@ class Access:
 
     @property
     def manages(self) -> bool:
-        """Whether the organisation is managed by whoever asks. A cookie beside a token or a proxy must say so too.
+        """Whether the organisation is managed by whoever asks. A cookie beside anything else must say so too.
 
         A token alone manages: what it may do is in its scopes.
         """
         if self.proxy is not None and not self.proxy.is_admin:
             return False
-        user = self.user
-        if user is not None:
-            return user.manages(self.org_id)
-        return bool(self.name)
+        of_session = self.session.user if self.session is not None else None
+        users = [user for user in (self.basic, of_session) if user is not None]
+        return bool(self.name) and all(user.manages(self.org_id) for user in users)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

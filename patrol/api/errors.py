@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from patrol.database import DatabaseBusyError, StorageError
 
@@ -62,6 +63,7 @@ def refusal(error: ApiError) -> JSONResponse:
 
 
 _CODES = {
+    HTTPStatus.BAD_REQUEST: ("invalid_json", "The body is not JSON"),  # nested too deeply, of another encoding
     HTTPStatus.NOT_FOUND: ("not_found", "There is nothing under this path"),
     HTTPStatus.METHOD_NOT_ALLOWED: ("method_not_allowed", "This path does not take this method"),
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("body_too_large", "The body is larger than this path takes"),
@@ -118,6 +120,10 @@ def install(app: FastAPI) -> None:
         _log.error("%s %s: %s", request.method, request.scope["path"], error)
         return refusal(from_storage(error))
 
+    async def gone(_request: Request, _error: Exception) -> Response:
+        # Nobody hears it; without it the log would tell of a crash each time that a caller hangs up.
+        return refusal(ApiError(HTTPStatus.BAD_REQUEST, "request_cut", "The request has no end"))
+
     async def crashed(_request: Request, _error: Exception) -> Response:
         # The framework raises it again after this answer, so that the server logs it with its traceback.
         message = "Something went wrong in Patrol: see the log of the daemon"
@@ -126,4 +132,5 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ApiError, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(StorageError, storage)
+    app.add_exception_handler(ClientDisconnect, gone)
     app.add_exception_handler(Exception, crashed)

@@ -5,12 +5,13 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from patrol.accounts.model import Scope
 from patrol.accounts.tables import ACCOUNTS, SESSIONS, TOKENS
 from patrol.accounts.tokens import TokenStore
-from tests.api.builders import LOOPBACK, OUTSIDE, House, basic, bearer, house, is_envelope
+from patrol.accounts.users import UserStore, is_password
+from tests.api.builders import CHEAP, LOOPBACK, OUTSIDE, PASSWORD, House, basic, bearer, house, is_envelope
 
 PATH = "/api/openapi.json"
 
@@ -110,6 +111,40 @@ def test_the_use_of_a_token_is_noted_now_and_then(at_home: House) -> None:
             noted.append(TokenStore(connection).find_by_secret(token).last_used_at)
         at_home.pass_by(timedelta(minutes=3))
     assert noted == [noted[0], noted[0], noted[0] + timedelta(minutes=6), noted[0] + timedelta(minutes=6)]
+
+
+def test_a_password_that_is_sent_each_time_is_checked_every_few_minutes(at_home: House, monkeypatch) -> None:
+    at_home.user("boss", administrator=True)
+    checked: list[str] = []
+
+    def check(password: str, kept: str) -> bool:  # the real one; that it is called tells what it costs
+        checked.append(password)
+        return is_password(password, kept)
+
+    monkeypatch.setattr("patrol.api.gate.is_password", check)
+    client = at_home.client()
+    for minutes in (0, 1, 3, 2, 1):
+        at_home.pass_by(timedelta(minutes=minutes))
+        assert client.get(PATH, headers=basic("boss")).status_code == 200
+        assert client.get(PATH, headers=basic("boss", "wrong")).status_code == 401
+    assert (checked.count(PASSWORD), checked.count("wrong")) == (2, 5)
+
+
+@pytest.mark.parametrize("change", ["another password", "removed"])
+def test_a_password_ends_at_once_with_what_is_kept_of_it(at_home: House, change: str) -> None:
+    at_home.user("boss", administrator=True)
+    client = at_home.client()
+    assert client.get(PATH, headers=basic("boss")).status_code == 200
+
+    def work(connection: Connection) -> None:
+        store = UserStore(connection)
+        if change == "removed":
+            store.remove("boss", now=at_home.now, author="me")
+        else:
+            store.set_password("boss", CHEAP.replace("KE1M", "AAAA"), now=at_home.now)
+
+    at_home.database.transact(work)
+    assert client.get(PATH, headers=basic("boss")).status_code == 401
 
 
 def test_nothing_that_opens_a_door_lies_in_the_database(at_home: House) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patrol.accounts.model import Role, Scope
-from tests.api.builders import LOOPBACK, OUTSIDE, PROXY, House, basic, bearer, cookies, house
+from tests.api.builders import LOOPBACK, OUTSIDE, PASSWORD, PROXY, House, basic, bearer, cookies, house
 
 DEFAULT, LAB = "default", "lab"
 ROUTE = "/api/ai/patrol/run"
@@ -34,6 +34,7 @@ class Inhabited:
         owner = at.user("owner", default=Role.MEMBER, lab=Role.OWNER)
         plain = at.user("plain", default=Role.MEMBER, lab=Role.MEMBER)
         stranger = at.user("stranger")
+        other_admin = at.user("other-admin", lab=Role.ADMIN)
         at.user("vouched", lab=Role.MEMBER)
         self.tokens = {
             "execute": at.token(Scope.AI_EXECUTE),
@@ -52,11 +53,15 @@ class Inhabited:
             "owner": at.session(owner),
             "plain": at.session(plain),
             "stranger": at.session(stranger),
+            "other admin": at.session(other_admin),
             "over": past,
             "junk": "j" * 43,
         }
 
-    def headers(self, *, proxy: str = "", token: str = "", cookie: str = "", password: str = "") -> dict[str, str]:
+    def headers(
+        self, *, proxy: str = "", token: str = "", cookie: str = "", password: str = "", as_password: str = PASSWORD
+    ) -> dict[str, str]:
+        """`password`: whose. A token beside it goes into the other header."""
         found: dict[str, str] = {}
         if proxy:
             name, _, roles = proxy.partition("/")
@@ -66,7 +71,9 @@ class Inhabited:
         if cookie:
             found |= cookies(self.sessions[cookie])
         if password:
-            found |= basic(password)
+            found |= basic(password, as_password)
+            if token:
+                found["X-API-Token"] = self.tokens[token]
         return found
 
     def told(self, headers: dict[str, str], address: str) -> bool:
@@ -109,6 +116,8 @@ ROWS = [
     ("an invalid token only", {"token": "junk"}, False, False),
     ("an expired token only", {"token": "over"}, False, False),
     ("an invalid cookie only", {"cookie": "junk"}, False, False),
+    ("a cookie only that is over", {"cookie": "over"}, False, False),
+    ("a wrong password only", {"password": "boss", "as_password": "wrong"}, False, False),
     ("an admin of the proxy", {"proxy": "somebody/users,admin"}, True, False),
     ("an admin of the proxy who is a member", {"proxy": "vouched/admin"}, True, True),
     ("a user of the proxy", {"proxy": "somebody/users"}, False, False),
@@ -121,6 +130,7 @@ ROWS = [
     ("a session of an administrator", {"cookie": "boss"}, True, True),
     ("a session of an admin of the default one", {"cookie": "granted"}, True, False),
     ("a session of an owner of the other", {"cookie": "owner"}, False, True),
+    ("a session of an admin of the other", {"cookie": "other admin"}, False, True),
     ("a session of a plain member", {"cookie": "plain"}, False, False),
     ("a session of a user without any role", {"cookie": "stranger"}, False, False),
     ("a token", {"token": "execute"}, True, False),
@@ -133,12 +143,18 @@ ROWS = [
     ("a token and a cookie of a plain member", {"token": "execute", "cookie": "plain"}, False, False),
     ("a token of the other and a plain member", {"token": "of the lab", "cookie": "plain"}, False, False),
     ("a token of the other and its owner", {"token": "of the lab", "cookie": "owner"}, False, True),
+    ("a token and a cookie of who manages the other", {"token": "execute", "cookie": "owner"}, False, False),
     ("a token and a cookie that is over", {"token": "execute", "cookie": "over"}, True, False),
     ("a token and an invalid cookie", {"token": "of the lab", "cookie": "junk"}, False, True),
     ("an invalid token and an administrator", {"token": "junk", "cookie": "boss"}, False, False),
     ("an expired token and an administrator", {"token": "over", "cookie": "boss"}, False, False),
     ("a password of an administrator", {"password": "boss"}, True, True),
+    ("a password of an owner of the other", {"password": "owner"}, False, True),
     ("a password of a plain member", {"password": "plain"}, False, False),
+    ("a right password and a wrong token", {"password": "boss", "token": "junk"}, False, False),
+    ("a password of an administrator, cookie of a plain member", {"password": "boss", "cookie": "plain"}, False, False),
+    ("a password of a plain member, cookie of an administrator", {"password": "plain", "cookie": "boss"}, False, False),
+    ("a password and a cookie of an administrator", {"password": "boss", "cookie": "boss"}, True, True),
 ]
 
 
@@ -149,6 +165,38 @@ def test_each_row_is_told_as_the_route_decides_it(inhabited: Inhabited, row, sen
         for org, expected in ((DEFAULT, by_default), (LAB, in_the_other)):
             asked = {**headers, "X-Patrol-Org-ID": org}
             assert (inhabited.told(asked, address), inhabited.passes(asked, address)) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("sent", "org", "status", "code"),
+    [
+        ({"token": "of the lab"}, DEFAULT, 403, "access_denied"),
+        ({"token": "execute"}, LAB, 403, "access_denied"),
+        ({"token": "others"}, DEFAULT, 403, "missing_scope"),
+        ({"token": "execute", "cookie": "plain"}, DEFAULT, 403, "admin_required"),
+        ({"token": "junk", "cookie": "boss"}, DEFAULT, 401, "invalid_credentials"),
+        ({}, DEFAULT, 401, "authentication_required"),
+    ],
+)
+def test_the_route_says_why(inhabited: Inhabited, sent, org, status, code) -> None:
+    headers = {**inhabited.headers(**sent), "X-Patrol-Org-ID": org}
+    answer = inhabited.house.client(OUTSIDE).post(ROUTE, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def test_who_manages_one_organisation_is_no_administrator_of_all(inhabited: Inhabited) -> None:
+    for cookie, is_admin in (("boss", True), ("owner", False), ("granted", False)):
+        headers = {**inhabited.headers(cookie=cookie), "X-Patrol-Org-ID": LAB if cookie == "owner" else DEFAULT}
+        answer = inhabited.house.client(OUTSIDE).get("/api/security/status", headers=headers)
+        assert answer.json()["sessionIsAdmin"] is is_admin
+
+
+@pytest.mark.parametrize(("user_id", "expected"), [(0, True), (1000, True), (4321, False)])
+def test_the_owner_of_the_process_passes_by_the_unix_socket(inhabited: Inhabited, user_id, expected) -> None:
+    address = f"unix:{user_id}"
+    assert (inhabited.told({}, address), inhabited.passes({}, address)) == (expected, expected)
+    both = inhabited.headers(cookie="plain")
+    assert (inhabited.told(both, address), inhabited.passes(both, address)) == (False, False)
 
 
 def test_this_machine_needs_nothing_until_somebody_is_known() -> None:

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patrol.accounts.model import Scope
+from patrol.accounts.users import UserStore
 from patrol.api.live.events import BUFFERED, CUT, NAME_BYTES, TAIL_BYTES, TEXT_BYTES, Event, cut
 from patrol.api.live.hub import AT_ONCE, REMEMBERED, REMEMBERED_RUNS, LastHeard, Listener, Pace, RunFeed, StreamHub
 from patrol.api.live.wire import CONNECTED, encode, parse_last
 from patrol.run.record_model import RunRecord, RunStatus
-from tests.api.builders import START, House, bearer
+from tests.api.builders import START, House, basic, bearer
 from tests.api.filled import Filled
 
 ORG = "default"
@@ -543,4 +544,19 @@ def test_who_is_shut_out_does_not_hear_on(api: Filled) -> None:
         return False
 
     awaited(lambda: followed(house, bearer(token), until))  # ends by itself
+    assert house.stream.listeners == 0
+
+
+def test_who_is_removed_does_not_hear_on_by_a_password(api: Filled) -> None:
+    house = api.house
+    house.stream.pace = QUICK
+    house.user("ann", administrator=True)
+
+    def until(chunks: list[bytes]) -> bool:
+        if b"ping" in b"".join(chunks):
+            house.database.transact(lambda each: UserStore(each).remove("ann", now=house.now, author="me"))
+            chunks.clear()
+        return False
+
+    awaited(lambda: followed(house, basic("ann"), until))
     assert house.stream.listeners == 0

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from findings.rows import storable
 from patrol.api.access import Access
 from patrol.api.errors import ApiError
-from patrol.api.gate import Gate
+from patrol.api.gate import Gate, TooManyError
 from patrol.api.guards import READ, GuardedRoute
 from patrol.api.inputs import services_of
 from patrol.api.live.events import TERMINAL, Event
@@ -113,13 +113,11 @@ class _Following:
         return [{"run_id": run.id, "seq": self._seq + 1, "ts_ms": int(time.time() * 1000), **terminal_of(run)}]
 
     async def _may_go_on(self) -> bool:
-        """Whether the token or session still opens this. A password was checked once, which is slow on purpose."""
+        """Whether the token, session or password still opens this."""
         gate: Gate = self._request.app.state.gate
-        if self._access.basic is not None:
-            return True
         try:
             access = await run_in_threadpool(gate.look_up, self._request.headers, self._request.state.caller)
-        except StorageError:  # it is looked up again in a minute
+        except (StorageError, TooManyError):  # it is looked up again in a minute
             return True
         return READ.refusal(access) is None and access.org_id == self._access.org_id
 
