@@ -11,7 +11,7 @@ WORKERS ?= auto
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long test-live-model lint types format lock sample map bench clean systemd-check
+.PHONY: help run test test-long test-live-model lint types format lock sample map bench clean systemd-check systemd-boot
 
 help: ## Says what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -54,6 +54,9 @@ bench: $(INSTALLED) ## Measures start-up, detection, recovery, findings, runs, m
 
 systemd-check: ## Checks the units of systemd/ and prints how exposed they are
 	@systemd/check.sh
+
+systemd-boot: ## Boots a Debian in a container, installs the units there by the docs and tries them; as root
+	@tests/systemd_boot/boot.sh $(ARGS)
 
 clean: ## Removes what was made, but no data of yours
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis
