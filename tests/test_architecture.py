@@ -19,7 +19,7 @@ LAYERS = (
     {"tools", "agent"},
     {"run", "investigate", "actions", "operators", "logs", "accounts"},
     {"schedule"},
-    {"metrics"},
+    {"metrics", "records"},
     {"api", "mcp"},
     {"daemon"},
     {"cli", "__main__"},
@@ -35,7 +35,7 @@ THIRD_PARTY = {
 }
 
 ON_DEMAND = {
-    *("patrol.__main__", "patrol.cli.app", "patrol.cli.detect"),
+    *("patrol.__main__", "patrol.cli.app", "patrol.cli.detect", "patrol.cli.records"),
     *("patrol.database.schema", "patrol.database.inserts"),
     *("patrol.agent.wire.opening", "patrol.agent.price", "patrol.agent.probe"),
 }

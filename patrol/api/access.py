@@ -23,8 +23,9 @@ class Access:
     """Who asks, and for which organisation. Nothing but facts: `refusal` draws the conclusions.
 
     `owner`: the name of the user that a process on the unix socket belongs to, or "local" on this machine as long as
-    there is no credential at all. `is_rejected`: a token or password was sent that is not valid. `sent_token`: a
-    token was sent, which no browser does by itself. `cookie`: the secret of the session cookie, valid or not.
+    there is no credential at all. `is_owner`: it is the former, by the word of the kernel. `is_rejected`: a token or
+    password was sent that is not valid. `sent_token`: a token was sent, which no browser does by itself. `cookie`: the
+    secret of the session cookie, valid or not.
     """
 
     caller: Caller
@@ -32,6 +33,7 @@ class Access:
     is_org_valid: bool = True
     is_org_known: bool = True
     owner: str = ""
+    is_owner: bool = False
     proxy: ProxyIdentity | None = None
     token: Token | None = None
     basic: User | None = None
@@ -92,11 +94,15 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a route needs. `scopes`: a token needs one of them. `on_this_machine`: open to this machine."""
+    """What a route needs. `scopes`: a token needs one of them. `on_this_machine`: open to this machine.
+
+    `owner`: root or the daemon's own user on the unix socket, by that alone and by no credential.
+    """
 
     admin: bool = False
     scopes: frozenset[Scope] = frozenset()
     on_this_machine: bool = False
+    owner: bool = False
 
 
 def refusal(access: Access, needs: Needs) -> ApiError | None:
@@ -119,6 +125,9 @@ def _unproven(access: Access) -> ApiError | None:
 
 def _not_allowed(access: Access, needs: Needs) -> ApiError | None:
     """Why somebody who is known may not do this."""
+    if needs.owner and not _is_owner_alone(access):
+        message = "Only root and the daemon's own user may do this, by its unix socket and without a credential"
+        return ApiError(HTTPStatus.FORBIDDEN, "owner_required", message)
     if not access.is_org_valid:
         return ApiError(HTTPStatus.BAD_REQUEST, "invalid_org", "That is no id of an organisation")
     if not access.enters:
@@ -133,6 +142,11 @@ def _not_allowed(access: Access, needs: Needs) -> ApiError | None:
         message = f"The token lacks the scope {' or '.join(words)}"
         return ApiError(HTTPStatus.FORBIDDEN, "missing_scope", message, details=details)
     return None
+
+
+def _is_owner_alone(access: Access) -> bool:
+    """Whether nobody else's word is part of it: the author is whom the kernel names."""
+    return access.is_owner and access.proxy is None and access.token is None and access.user is None
 
 
 def _unauthorized(code: str, message: str) -> ApiError:

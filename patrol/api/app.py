@@ -1,5 +1,6 @@
 """The application: all routes behind their guards, one envelope for refusals, and nothing that is open by accident."""
 
+import asyncio
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
@@ -19,6 +20,7 @@ from patrol.api.routes import (
     alerts,
     findings,
     health,
+    local,
     login,
     metrics,
     runs,
@@ -35,7 +37,7 @@ from patrol.database import StorageError
 ROUTERS: tuple[APIRouter, ...] = (
     *(health.router, security.router, login.router, openapi.router, metrics.router),
     *(status.router, runs.router, stream.router, findings.router, verbs.router, silences.router),
-    *(settings.router, alerts.router),
+    *(settings.router, alerts.router, local.router),
 )
 """Every router has `route_class=GuardedRoute`."""
 
@@ -53,7 +55,10 @@ class Application(FastAPI):
 
 
 def create_app(services: Services) -> FastAPI:
-    """The application over what it is given. `app.state` holds `services`, the `gate` and answers that are `ready`."""
+    """The application over what it is given.
+
+    `app.state` holds `services`, the `gate`, answers that are `ready`, and `local_places` for commands of this machine.
+    """
     app = Application(
         title="Patrol",
         version=version("patrold"),
@@ -64,6 +69,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.state.gate = Gate(services)
     app.state.paths = Paths(ROUTERS)
+    app.state.local_places = asyncio.Semaphore(local.AT_ONCE)
     app.state.ready = ReadyAnswers(services.database.change_mark, services.clock)
     app.add_middleware(Front, settings=lambda: services.settings().settings.api)
     errors.install(app)

@@ -91,6 +91,7 @@ class Gate:
             is_org_valid=wanted.is_valid,
             is_org_known=org_id == DEFAULT_ORG or org_id in settings.organisations,
             owner=self._owner(caller),
+            is_owner=self._is_owner(caller),
             proxy=proxy,
             token=token,
             basic=basic,
@@ -134,8 +135,11 @@ class Gate:
         _log.warning("a wrong name or password from %s", caller.key)  # never the name: people type passwords there
         return None
 
+    def _is_owner(self, caller: Caller) -> bool:
+        return caller.peer is not None and caller.peer in {0, self.services.user_id}
+
     def _owner(self, caller: Caller) -> str:
-        if caller.peer is not None and caller.peer in {0, self.services.user_id}:
+        if caller.peer is not None and self._is_owner(caller):
             return user_name(caller.peer)
         return LOCAL if caller.is_this_machine and not self._is_closed else ""
 

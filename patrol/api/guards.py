@@ -186,4 +186,6 @@ MONITORING_READ = Guard(Needs(scopes=_EXECUTE | {Scope.MONITORING_READ, Scope.MO
 """Reading alerts, and what operators said of resources."""
 MONITORING_WRITE = Guard(Needs(scopes=frozenset({Scope.MONITORING_WRITE})))
 """Saying what is being worked on, and what is off on purpose."""
+OWNER = Guard(Needs(owner=True))
+"""Commands of this machine: whatever whoever owns the database could do with it."""
 METRICS = Guard(Needs(scopes=frozenset({Scope.METRICS_READ}), on_this_machine=True))

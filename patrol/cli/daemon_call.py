@@ -30,12 +30,15 @@ class LostStreamError(Exception):
     """A stream ended before it said that it would, or was silent for too long."""
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a unix socket."""
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over a unix socket. `made`: a connection to it that is there already."""
 
-    def __init__(self, path: str, timeout: float) -> None:
+    def __init__(self, path: str, timeout: float, made: socket.socket | None = None) -> None:
         super().__init__("localhost", timeout=timeout)
         self._path = path
+        if made is not None:
+            made.settimeout(timeout)
+            self.sock = made
 
     def connect(self) -> None:
         """Connects to the path."""
@@ -84,7 +87,7 @@ class DaemonPlace:
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         if self.socket_path:
-            return _UnixConnection(self.socket_path, timeout)
+            return UnixConnection(self.socket_path, timeout)
         parts = urlsplit(self.url)
         host = parts.hostname or "localhost"
         if parts.scheme == "https":

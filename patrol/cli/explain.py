@@ -7,8 +7,9 @@ from itertools import pairwise
 from rich.console import Console
 
 from findings.model import Finding
+from findings.units import unit_of
 from patrol.cli.display import cell, instant, number
-from patrol.cli.issues import print_facts, unit_of
+from patrol.cli.issues import print_facts
 from patrol.run.explanation import EvidenceState, Explanation, Value
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -6,20 +6,27 @@ from typing import Annotated
 
 import typer
 
-from findings.model import DismissedReason
-from findings.silence_store import SilenceStore
-from findings.verbs import Acknowledge, Dismiss, Note, Resolve, Snooze, Suppress, Undo, Undoable, Verb
-from patrol.cli.author import author
+from findings.model import DismissedReason, Finding, TransitionReason
+from findings.verbs import Acknowledge, Dismiss, Note, Resolve, Snooze, Suppress, Undo, Undoable
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console
 from patrol.cli.ends import ForOption, UntilOption, parse_end
-from patrol.cli.exit_codes import CommandError, ExitCode
+from patrol.cli.exit_codes import CommandError
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
 from patrol.cli.quiet import finding_view, quiet_of, quiet_text
-from patrol.cli.records import ORG, records
-from patrol.operators.ids import AmbiguousIdError, UnknownIdError
-from patrol.operators.verbs import RefusedError, carry_out
+from patrol.cli.records import records
+from patrol.records.findings import (
+    Said,
+    SayAcknowledged,
+    SayDismissed,
+    Saying,
+    SayNoted,
+    SayResolved,
+    SaySnoozed,
+    SaySuppressed,
+    SayUndone,
+)
 
 IdsArgument = Annotated[
     list[str], typer.Argument(metavar="ID...", help="Ids, or their beginnings of at least 8 digits. All or none.")
@@ -41,7 +48,7 @@ def ack(
     as_json: JsonOption = False,
 ) -> None:
     """I know: counted damage (disk errors and the like) is quiet until it grows."""
-    _say(ids, Acknowledge(note=note), config_file, storage, as_json)
+    _say(SayAcknowledged(ids=ids, verb=Acknowledge(note=note)), config_file, storage, as_json)
 
 
 def snooze(
@@ -57,7 +64,7 @@ def snooze(
     end = parse_end(lasting, until, datetime.now(UTC))
     if end is None:
         raise CommandError('a snooze needs its end: --for "2h" or --until TIME')
-    _say(ids, Snooze(until=end, note=note), config_file, storage, as_json)
+    _say(SaySnoozed(ids=ids, verb=Snooze(until=end, note=note)), config_file, storage, as_json)
 
 
 def dismiss(
@@ -72,7 +79,7 @@ def dismiss(
 ) -> None:
     """Nothing to do: quiet until it gets more severe; will_fix_later also until its reminder (7 days, or --for)."""
     end = parse_end(lasting, until, datetime.now(UTC))
-    _say(ids, Dismiss(reason=reason, remind_at=end, note=note), config_file, storage, as_json)
+    _say(SayDismissed(ids=ids, verb=Dismiss(reason=reason, remind_at=end, note=note)), config_file, storage, as_json)
 
 
 def suppress(
@@ -83,7 +90,7 @@ def suppress(
     as_json: JsonOption = False,
 ) -> None:
     """Never again: quiet whatever comes, until it is undone."""
-    _say(ids, Suppress(note=note), config_file, storage, as_json)
+    _say(SaySuppressed(ids=ids, verb=Suppress(note=note)), config_file, storage, as_json)
 
 
 def resolve(
@@ -94,7 +101,7 @@ def resolve(
     as_json: JsonOption = False,
 ) -> None:
     """It is done. If it is seen again, it comes back as a regression."""
-    _say(ids, Resolve(note=note), config_file, storage, as_json)
+    _say(SayResolved(ids=ids, verb=Resolve(note=note)), config_file, storage, as_json)
 
 
 def note(
@@ -105,7 +112,7 @@ def note(
     as_json: JsonOption = False,
 ) -> None:
     """Leaves a note with findings; it changes nothing else."""
-    _say(ids, Note(text=text), config_file, storage, as_json)
+    _say(SayNoted(ids=ids, verb=Note(text=text)), config_file, storage, as_json)
 
 
 def undo(
@@ -116,7 +123,7 @@ def undo(
     as_json: JsonOption = False,
 ) -> None:
     """Takes back what was said last, or what --what names."""
-    _say(ids, Undo(what=what), config_file, storage, as_json)
+    _say(SayUndone(ids=ids, verb=Undo(what=what)), config_file, storage, as_json)
 
 
 _COMMANDS: dict[str, Callable[..., None]] = {
@@ -130,25 +137,39 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 
-def _say(ids: list[str], verb: Verb, config_file: ConfigOption, storage: str, as_json: bool) -> None:
+def _say(saying: Saying, config_file: ConfigOption, storage: str, as_json: bool) -> None:
     loaded = load(config_file)
-    with records(loaded, storage) as database:
-        now = datetime.now(UTC)
-        try:
-            done = carry_out(database, ORG, ids, verb, now=now, author=author())
-        except UnknownIdError as error:
-            raise CommandError(f"{error}; `patrol findings list --state all`", ExitCode.FAILED) from error
-        except (AmbiguousIdError, RefusedError) as error:
-            nothing = "\nnothing was changed" if len(ids) > 1 else ""
-            raise CommandError(f"{error}{nothing}") from error
-        with database.read() as connection:
-            silences = SilenceStore(connection, ORG).list_silences(not_over_at=now)
+    with records(loaded, storage) as answering:
+        said = answering.ask(saying, Said)
+    silences, now = said.silences, said.at
     if as_json:
-        views = [finding_view(finding, silences, now) for finding in done.findings]
-        write_json({"findings": views, "changed": sorted(done.changed)})
+        views = [finding_view(finding, silences, now) for finding in said.findings]
+        write_json({"findings": views, "changed": sorted(said.changed)})
         return
     output = console()
-    for finding in done.findings:
+    for finding in said.findings:
         why = quiet_text(finding, quiet_of(finding, silences, now))
-        was_so = "" if finding.id in done.changed else " (it was so already)"
-        output.print(cell(f"{finding.id}  {finding.resource_name}: {finding.title}: {why or finding.state}{was_so}"))
+        done = done_text(finding, why, said.changed.get(finding.id))
+        output.print(cell(f"{finding.id}  {finding.resource_name}: {finding.title}: {done}"))
+
+
+_DONE = {
+    TransitionReason.NOTED: "noted",
+    TransitionReason.UNACKNOWLEDGED: "the acknowledgement is taken back",
+    TransitionReason.UNSNOOZED: "the snooze is taken back",
+    TransitionReason.UNDISMISSED: "the dismissal is taken back",
+    TransitionReason.UNSUPPRESSED: "the suppression is taken back",
+    TransitionReason.UNNOTED: "the note is taken back",
+    TransitionReason.REOPENED: "it is not resolved after all",
+}
+"""What the state that comes after it does not say."""
+
+
+def done_text(finding: Finding, why_quiet: str, became: TransitionReason | None) -> str:
+    """What was done with a finding, and what it is now; `became` is None where nothing had to be done."""
+    is_known = finding.is_open and finding.acknowledged_at is not None
+    standing = why_quiet or ("acknowledged, still active" if is_known else str(finding.state))
+    if became is None:
+        return f"{standing} (it was so already)"
+    done = _DONE.get(became)
+    return f"{done}; {standing}" if done else standing

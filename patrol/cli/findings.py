@@ -1,8 +1,6 @@
 """`patrol findings`: what is wrong, as earlier runs and operators left it."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -11,25 +9,20 @@ from rich.console import Console
 
 from findings.grouping import Explained, under_their_parents
 from findings.loop import LoopState, last_fix, loop_state
-from findings.model import Basis, Finding, FindingState, Severity, Transition
+from findings.model import Basis, Finding, Severity, Transition
 from findings.silence import Quiet
-from findings.silence_store import SilenceStore
-from findings.store import FindingStore
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
-from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.explain import print_explanation
 from patrol.cli.finding_verbs import register_verbs
-from patrol.cli.issues import issues_of, of_finding, print_facts, print_issues, unit_of
-from patrol.cli.model_work import print_words, words_of, words_view
+from patrol.cli.issues import issues_of, of_finding, print_facts, print_issues
+from patrol.cli.model_work import print_words, words_view
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
 from patrol.cli.quiet import finding_view, quiet_of, quiet_text, said_text
-from patrol.cli.records import ORG, records
-from patrol.operators.ids import AmbiguousIdError, UnknownIdError, find_finding
-from patrol.run.explanation import explain
-from patrol.run.model_work.store import ModelWorkStore
+from patrol.cli.records import records
+from patrol.records.findings import FindingList, ListFindings, OneFinding, ShowFinding, Wanted
 
 findings = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -38,16 +31,6 @@ def register(app: typer.Typer) -> None:
     """Adds the group."""
     register_verbs(findings)
     app.add_typer(findings, name="findings", help=COMMANDS["findings"])
-
-
-class Wanted(StrEnum):
-    """Which findings to list."""
-
-    OPEN = "open"  # active and silenced
-    ACTIVE = "active"
-    SILENCED = "silenced"
-    RESOLVED = "resolved"
-    ALL = "all"
 
 
 @findings.command("list")
@@ -60,26 +43,14 @@ def list_findings(
 ) -> None:
     """Lists findings, the worst first."""
     loaded = load(config_file)
-    worse = None if severity is None else [each for each in Severity if each.rank >= severity.rank]
-    now = datetime.now(UTC)
-    with records(loaded, storage) as database, database.read() as connection:
-        found = FindingStore(connection, ORG).list_findings(state=_STATES.get(state), severities=worse)
-        silences = SilenceStore(connection, ORG).list_silences(not_over_at=now)
-    reasons = {finding.id: quiet_of(finding, silences, now) for finding in found}
-    if state in {Wanted.ACTIVE, Wanted.SILENCED}:
-        found = [each for each in found if (reasons[each.id] is None) is (state is Wanted.ACTIVE)]
+    with records(loaded, storage) as answering:
+        told = answering.ask(ListFindings(state=state, severity=severity), FindingList)
+    found, silences, now = told.findings, told.silences, told.at
     if as_json:
         write_json({"findings": [finding_view(finding, silences, now) for finding in found]})
     else:
+        reasons = {finding.id: quiet_of(finding, silences, now) for finding in found}
         _print_list(console(), under_their_parents(found), reasons)
-
-
-_STATES = {
-    Wanted.OPEN: FindingState.OPEN,
-    Wanted.ACTIVE: FindingState.OPEN,
-    Wanted.SILENCED: FindingState.OPEN,
-    Wanted.RESOLVED: FindingState.RESOLVED,
-}
 
 
 @findings.command("show")
@@ -91,35 +62,24 @@ def show_finding(
 ) -> None:
     """Explains one finding: what shows it, by which limit, what would clear it, and all its changes."""
     loaded = load(config_file)
-    now = datetime.now(UTC)
-    with records(loaded, storage) as database:
-        with database.read() as connection:
-            store = FindingStore(connection, ORG)
-            finding = _the_one(store, finding_id)
-            changes = store.transitions(finding.id)
-            silences = SilenceStore(connection, ORG).list_silences(not_over_at=now)
-        explanation = explain(database, finding, now, unit=unit_of(finding), org_id=ORG)
-        words = words_of(ModelWorkStore(database, ORG), finding)
+    with records(loaded, storage) as answering:
+        told = answering.ask(ShowFinding(finding_id=finding_id), OneFinding)
+    finding, changes, silences, now = told.finding, told.transitions, told.silences, told.at
     if as_json:
         view = finding_view(finding, silences, now) | {"previous_resolved_fix_summary": last_fix(changes)}
-        told = msgspec.to_builtins(explanation)
-        document = {"finding": view, "transitions": msgspec.to_builtins(changes), "explanation": told}
-        write_json(document | {"model": words_view(words)})
+        document = {
+            "finding": view,
+            "transitions": msgspec.to_builtins(changes),
+            "explanation": msgspec.to_builtins(told.explanation),
+            "model": words_view(told.words),
+        }
+        write_json(document)
     else:
         why = quiet_of(finding, silences, now)
         output = console()
         _print_one(output, finding, changes, why, loop_state(finding, why, now))
-        print_explanation(output, finding, explanation)
-        print_words(output, words)
-
-
-def _the_one(store: FindingStore, text: str) -> Finding:
-    try:
-        return find_finding(store, text)
-    except UnknownIdError as error:
-        raise CommandError(f"{error}; `patrol findings list --state all`", ExitCode.FAILED) from error
-    except AmbiguousIdError as error:
-        raise CommandError(str(error)) from error
+        print_explanation(output, finding, told.explanation)
+        print_words(output, told.words)
 
 
 def _print_list(output: Console, rows: Sequence[Explained], reasons: Mapping[str, Quiet | None]) -> None:

@@ -8,30 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from findings.grouping import Explained
-from findings.kinds import KINDS, Kind
+from findings.kinds import KINDS
 from findings.model import Finding
 from findings.storm import Storm
+from findings.units import UNITS, unit_of
 from patrol.cli.display import cell, number, severity_cell, table
 from patrol.cli.output import visible
 from signals.model import Signal
-
-_UNITS = {
-    Kind.HIGH_CPU: " %",
-    Kind.HIGH_MEMORY: " %",
-    Kind.HIGH_DISK: " %",
-    Kind.HIGH_INODES: " %",
-    Kind.HIGH_SWAP: " %",
-    Kind.HIGH_PRESSURE: " %",
-    Kind.DISK_WEAR: " %",
-    Kind.HIGH_TEMPERATURE: " °C",
-    Kind.BACKUP_STALE: " h",
-    Kind.SNAPSHOT_OLD: " h",
-    Kind.SNAPSHOT_LARGE: " GiB",
-    Kind.REPLICATION_FAILED: " h",
-    Kind.NETWORK_ERRORS: " %",
-    Kind.HIGH_NETWORK: " MB/s",
-    Kind.HIGH_DISK_IO: " MB/s",
-}
 
 LONGEST_NAME = 48
 
@@ -52,7 +35,7 @@ class Issue(NamedTuple):
 
 def of_signal(signal: Signal) -> Issue:
     """A detector's statement as a line."""
-    unit = _UNITS.get(signal.signal_type, "")
+    unit = UNITS.get(signal.signal_type, "")
     return Issue(
         id="",
         severity=signal.severity,
@@ -81,12 +64,6 @@ def of_finding(finding: Finding, *, explained: bool = False) -> Issue:
         summary=finding.summary,
         evidence=finding.evidence,
     )
-
-
-def unit_of(finding: Finding) -> str:
-    """The unit of a finding's value as it stands behind the number."""
-    # A finding of a model or of a later version may be of a kind that is unknown here.
-    return _UNITS.get(Kind(finding.kind), "") if finding.kind in set(Kind) else ""
 
 
 def _titled(title: str, subject: str) -> str:

@@ -1,18 +1,19 @@
 """A model's part of a run and its words about a finding, as people read them. Its words are marked as its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from rich.console import Console
 
-from findings.model import Finding
+from findings.investigation import Refusal
 from patrol.agent.metering import ModelCall
 from patrol.cli.display import cell, instant, table
 from patrol.cli.issues import print_facts
-from patrol.run.model_work.model import EscalationRecord, ModelReport, VerdictRecord, VerdictSource
+from patrol.records.findings import FindingWords
+from patrol.records.runs import RunWork
+from patrol.run.model_work.model import VerdictRecord, VerdictSource
 from patrol.run.model_work.rows import call_row
-from patrol.run.model_work.store import ModelWorkStore
 from patrol.run.record_model import ModelState, RunRecord, RunStatus
 
 _STATE_TEXTS = {
@@ -66,27 +67,8 @@ def usd_text(usd: float, *, assumed: bool) -> str:
 # --- one run ---
 
 
-class RunWork(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is stored of a model's work in one run."""
-
-    calls: Sequence[ModelCall]
-    reports: Sequence[ModelReport]
-    verdicts: Sequence[VerdictRecord]
-    escalations: Sequence[EscalationRecord]
-
-
-def work_of(store: ModelWorkStore, run_id: str) -> RunWork:
-    """What is stored of a run. Raises StorageError."""
-    return RunWork(
-        calls=store.calls(run_id),
-        reports=store.reports(run_id),
-        verdicts=store.verdicts(run_id),
-        escalations=store.escalations(run_id=run_id)[::-1],
-    )
-
-
 def work_view(work: RunWork) -> dict[str, Any]:
-    """The same for JSON."""
+    """What is stored of a model's work in one run, for JSON."""
     return {
         "finding_assessments": [
             {
@@ -132,7 +114,13 @@ def print_work(output: Console, run: RunRecord, work: RunWork) -> None:
         output.print()
         rows = table(("To be looked into", "State", "Why", "Cause", "The model's objection"))
         for each in work.escalations:
-            about = (each.finding_id, str(each.state), each.reason or "-", each.group, each.dissent or "-")
+            about = (
+                each.finding_id,
+                str(each.state),
+                refusal_text(each.reason) or "-",
+                each.group,
+                each.dissent or "-",
+            )
             rows.add_row(*(cell(value) for value in about))
         output.print(rows)
     if run.analysis:
@@ -140,6 +128,24 @@ def print_work(output: Console, run: RunRecord, work: RunWork) -> None:
         output.print(cell("The model's own words", "bold"))
         for line in run.analysis.splitlines():
             output.print(cell(line))
+
+
+_REFUSALS: Mapping[str, str] = {
+    Refusal.MONITOR_ONLY: '[patrol] autonomy is "monitor": nothing is looked into by itself',
+    Refusal.RESOLVED: "it is resolved",
+    Refusal.SILENCED: "it is quiet",
+    Refusal.OUTCOME_FINAL: "the last look leaves nothing to look into, or waits for a person",
+    Refusal.LOW_SEVERITY: "only warning and critical are looked into",
+    Refusal.RUNNING: "it is looked into already",
+    Refusal.ATTEMPTS_USED: "it was looked into often enough",
+    Refusal.COOLING_DOWN: "it was looked into a short while ago",
+    Refusal.NO_MODEL: "no model is set up",
+}
+
+
+def refusal_text(reason: str) -> str:
+    """Why a finding is not looked into: the stored word, and what it means where that is known here."""
+    return f"{reason}: {_REFUSALS[reason]}" if reason in _REFUSALS else reason
 
 
 def _print_calls(output: Console, calls: Sequence[ModelCall]) -> None:
@@ -166,28 +172,8 @@ def _print_calls(output: Console, calls: Sequence[ModelCall]) -> None:
 # --- one finding ---
 
 
-class FindingWords(msgspec.Struct, frozen=True, kw_only=True):
-    """What models said of one finding, the newest first, and whether it is to be looked into."""
-
-    reports: Sequence[ModelReport]
-    verdicts: Sequence[VerdictRecord]
-    escalations: Sequence[EscalationRecord]
-
-
-_SHOWN = 10
-
-
-def words_of(store: ModelWorkStore, finding: Finding) -> FindingWords:
-    """What is stored of a finding. Raises StorageError."""
-    return FindingWords(
-        reports=store.reports_of(finding, _SHOWN),
-        verdicts=store.verdicts_of(finding, _SHOWN),
-        escalations=store.escalations(finding_id=finding.id, limit=_SHOWN),
-    )
-
-
 def words_view(words: FindingWords) -> dict[str, Any]:
-    """The same for JSON."""
+    """What models said of one finding, for JSON."""
     view: dict[str, Any] = msgspec.to_builtins(words)
     return view
 
@@ -213,7 +199,7 @@ def print_words(output: Console, words: FindingWords) -> None:
             )
     if words.escalations:
         escalation = words.escalations[0]
-        why = f" ({escalation.reason})" if escalation.reason else ""
+        why = f" ({refusal_text(escalation.reason)})" if escalation.reason else ""
         facts.append(("To be looked into", f"{escalation.state}{why}, {instant(escalation.at)}"))
         if escalation.dissent:
             facts.append(("the model objects", escalation.dissent))

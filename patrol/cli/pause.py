@@ -1,6 +1,5 @@
 """`patrol pause`: keeps the daemon from starting runs by itself, until an end or `patrol resume`."""
 
-import uuid
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -8,15 +7,15 @@ import msgspec
 import typer
 
 from patrol.cli.app import COMMANDS
-from patrol.cli.author import author
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import instant
 from patrol.cli.ends import ForOption, UntilOption, parse_end
 from patrol.cli.exit_codes import CommandError
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import visible, write, write_json
-from patrol.cli.records import ORG, records
-from patrol.schedule.pauses import Pause, find_pause, pause
+from patrol.cli.records import records
+from patrol.records.pauses import PauseRuns, PauseTold, ShowPause
+from patrol.schedule.pauses import Pause
 
 
 def register(app: typer.Typer) -> None:
@@ -42,23 +41,8 @@ def pause_runs(
         raise CommandError("--show changes nothing: leave the other options out")
     end = parse_end(lasting, until, now)
     loaded = load(config_file)
-    with records(loaded, storage) as database:
-        if show:
-            with database.read() as connection:
-                found = find_pause(connection, ORG, now)
-        else:
-            try:
-                found = pause(
-                    database,
-                    ORG,
-                    now=now,
-                    until=end,
-                    reason=reason,
-                    author=author(),
-                    ids=lambda: uuid.uuid4().hex,
-                )
-            except ValueError as error:
-                raise CommandError(f"--until: {error}") from error
+    with records(loaded, storage) as answering:
+        found = answering.ask(ShowPause() if show else PauseRuns(until=end, reason=reason), PauseTold).pause
     if as_json:
         write_json({"paused": found is not None, "pause": view(found)})
     else:

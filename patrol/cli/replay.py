@@ -12,12 +12,13 @@ from rich.text import Text
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
-from patrol.cli.exit_codes import ExitCode
+from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.issues import print_facts
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
-from patrol.cli.records import ORG, records
-from patrol.cli.runs import the_run
+from patrol.cli.records import ORG, database_of
+from patrol.records.desk import QuestionRefusedError
+from patrol.records.runs import find_run
 from patrol.run.replay import Difference, Replay, ReplayOutcome, replay
 from patrol.run.store import RunStore
 
@@ -43,8 +44,11 @@ def replay_run(
 ) -> None:
     """Runs the detectors over what a run recorded, and compares. Ends with 0 if all is identical, else with 1."""
     loaded = load(config_file)
-    with records(loaded, storage) as database:
-        run = the_run(RunStore(database, ORG), run_id)
+    with database_of(loaded, storage) as database:
+        try:
+            run = find_run(RunStore(database, ORG), run_id)
+        except QuestionRefusedError as error:
+            raise CommandError(str(error), ExitCode(error.refusal.code)) from error
         answer = replay(database, run.id, ORG)
     if as_json:
         write_json(_document(answer))

@@ -1,7 +1,6 @@
 """`patrol resources`: what runs remember of the things they watch, and what does not exist any more."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -9,21 +8,13 @@ import typer
 from rich.console import Console
 
 from patrol.cli.app import COMMANDS
-from patrol.cli.author import author
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
-from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import note, write_json
-from patrol.cli.records import ORG, records
-from patrol.estate.memory.model import Memory, Remembered
-from patrol.estate.memory.store import ResourceMemory
-from patrol.operators.resources import (
-    AlreadyRemovedError,
-    AmbiguousResourceError,
-    UnknownResourceError,
-    remove_resource,
-)
+from patrol.cli.records import records
+from patrol.estate.memory.model import Alias, Remembered
+from patrol.records.resources import ListResources, RemoveResource, ResourceList, ResourceRemoved
 
 resources = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -42,14 +33,12 @@ def list_resources(
 ) -> None:
     """Lists resources by their id, with presence and the time of their last sight."""
     loaded = load(config_file)
-    with records(loaded, storage) as database, database.read() as connection:
-        memory = ResourceMemory(connection, ORG).load()
-    found = [memory.resources[each] for each in sorted(memory.resources)]
-    wanted = [each for each in found if each.is_there is not removed]
+    with records(loaded, storage) as answering:
+        told = answering.ask(ListResources(removed=removed), ResourceList)
     if as_json:
-        write_json({"resources": [_view(each, memory) for each in wanted]})
+        write_json({"resources": [_view(each, told.aliases[each.id]) for each in told.resources]})
     else:
-        _print(console(), wanted)
+        _print(console(), told.resources)
 
 
 @resources.command("remove")
@@ -65,28 +54,20 @@ def remove(
     is there again, under the same id.
     """
     loaded = load(config_file)
-    with records(loaded, storage) as database:
-        try:
-            removal = remove_resource(database, ORG, name, now=datetime.now(UTC), author=author())
-        except UnknownResourceError as error:
-            raise CommandError(f"{error}; `patrol resources list`", ExitCode.FAILED) from error
-        except AmbiguousResourceError as error:
-            raise CommandError(str(error)) from error
-        except AlreadyRemovedError as error:
-            raise CommandError(f"{error}; `patrol resources list --removed`", ExitCode.FAILED) from error
+    with records(loaded, storage) as answering:
+        removal = answering.ask(RemoveResource(name=name), ResourceRemoved)
     if removal.lives_on_it:
-        note(f"patrol: {len(removal.lives_on_it)} resources that live on it are not touched: `patrol resources list`")
+        note(f"patrol: {removal.lives_on_it} resources that live on it are not touched: `patrol resources list`")
     if as_json:
-        closed = [each.id for each in removal.closed]
-        write_json({"resource": msgspec.to_builtins(removal.resource), "closed_findings": closed})
+        write_json({"resource": msgspec.to_builtins(removal.resource), "closed_findings": removal.closed})
     else:
         _print(console(), [removal.resource])
         console().print(f"{len(removal.closed)} findings closed.")
 
 
-def _view(known: Remembered, memory: Memory) -> dict[str, Any]:
+def _view(known: Remembered, aliases: Sequence[Alias]) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(known)
-    return {**document, "aliases": msgspec.to_builtins(list(memory.aliases_of(known.id).values()))}
+    return {**document, "aliases": msgspec.to_builtins(aliases)}
 
 
 def _print(output: Console, found: Sequence[Remembered]) -> None:

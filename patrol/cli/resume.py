@@ -1,18 +1,15 @@
 """`patrol resume`: ends a pause."""
 
-from datetime import UTC, datetime
-
 import typer
 
 from patrol.cli.app import COMMANDS
-from patrol.cli.author import author
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import instant
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write, write_json
 from patrol.cli.pause import view
-from patrol.cli.records import ORG, records
-from patrol.schedule.pauses import resume
+from patrol.cli.records import records
+from patrol.records.pauses import PauseTold, ResumeRuns
 
 
 def register(app: typer.Typer) -> None:
@@ -26,10 +23,9 @@ def resume_runs(
     as_json: JsonOption = False,
 ) -> None:
     """The schedule and alerts start runs again. What the schedule missed in between is not made up for."""
-    now = datetime.now(UTC)
     loaded = load(config_file)
-    with records(loaded, storage) as database:
-        ended = resume(database, ORG, now=now, author=author())
+    with records(loaded, storage) as answering:
+        ended = answering.ask(ResumeRuns(), PauseTold).pause
     if as_json:
         write_json({"paused": False, "pause": view(ended)})
     elif ended is None:

@@ -23,7 +23,7 @@ from patrol.cli.exit_codes import CommandError, ExitCode, exit_code
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json, write_lines
 from patrol.cli.progress import told_progress
-from patrol.cli.records import opened
+from patrol.cli.records import opened, reach_daemon
 from patrol.cli.report import print_report
 from patrol.cli.run_document import investigations, run_document
 from patrol.database import Database
@@ -85,7 +85,8 @@ def run_once(
     _need_file(snapshot)
     settings = loaded.settings
     request = RunRequest(scope=tuple(scope or ()), alert_id=alert, alert_type=alert_type)
-    with opened(_url(loaded, storage, snapshot)) as database, told_progress() as progress:
+    url = _url(loaded, storage, snapshot)
+    with opened(url, otherwise=lambda: _by_daemon(loaded)) as database, told_progress() as progress:
         analysts = NoModel() if no_model else _analysts(settings, database)
         patrol = _patrol(database, settings, snapshot, progress, analysts)
         if show_prompt:
@@ -111,6 +112,18 @@ def _need_file(snapshot: Path | None) -> None:
 def _url(loaded: LoadedSettings, storage: str, snapshot: Path | None) -> str:
     """A document describes some estate, not this house's: its run leaves no records unless it is told where."""
     return storage or (IN_MEMORY if snapshot is not None else loaded.database_url)
+
+
+def _by_daemon(loaded: LoadedSettings) -> str:
+    """What whoever may not open the database can do where a daemon patrols already."""
+    try:
+        connection, why_not = reach_daemon(loaded)
+    except CommandError as error:
+        return str(error)
+    if connection is None:
+        return why_not
+    connection.close()
+    return "a daemon patrols here: `patrol investigate --resource NAME` asks it for a run, and follows it"
 
 
 def _patrol(

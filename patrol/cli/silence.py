@@ -1,6 +1,5 @@
 """`patrol silence`: maintenance windows, what is off on purpose, and rules for what nobody wants to hear of."""
 
-import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -9,20 +8,17 @@ import msgspec
 import typer
 from rich.console import Console
 
-from findings.silence import Silence, SilenceError, SilenceKind, SilenceState
-from findings.silence_store import SilenceEndedError, SilenceStore
-from findings.store import FindingStore
+from findings.silence import Silence, SilenceKind, SilenceState
 from patrol.cli.app import COMMANDS
-from patrol.cli.author import author
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
 from patrol.cli.ends import ForOption, UntilOption, parse_end, parse_time
-from patrol.cli.exit_codes import CommandError, ExitCode
+from patrol.cli.exit_codes import CommandError
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
-from patrol.cli.records import ORG, records
-from patrol.operators.ids import AmbiguousIdError, UnknownIdError
-from patrol.operators.silences import Spoken, Wish, add_silence, end_silence, spoken
+from patrol.cli.records import records
+from patrol.operators.silences import Spoken, Wish
+from patrol.records.silences import AddSilence, EndSilence, ListSilences, OneSilence, SilenceList
 
 silence = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -64,12 +60,9 @@ def add(
         reason=reason,
     )
     loaded = load(config_file)
-    with records(loaded, storage) as database:
-        try:
-            made = add_silence(database, ORG, wish, now=now, author=author(), ids=lambda: uuid.uuid4().hex)
-        except SilenceError as error:
-            raise CommandError(f"--{error.field}: {error}") from error
-    _show_one(made, now, as_json)
+    with records(loaded, storage) as answering:
+        made = answering.ask(AddSilence(wish=wish), OneSilence)
+    _show_one(made, as_json)
 
 
 def _kind(maintenance: bool, offline: bool, suppress: bool) -> SilenceKind:
@@ -92,16 +85,14 @@ def list_silences(
     as_json: JsonOption = False,
 ) -> None:
     """Lists silences, and findings that an operator keeps quiet one by one."""
-    now = datetime.now(UTC)
     loaded = load(config_file)
-    with records(loaded, storage) as database, database.read() as connection:
-        found = SilenceStore(connection, ORG).list_silences(not_over_at=None if everything else now)
-        words = spoken(FindingStore(connection, ORG), now)
+    with records(loaded, storage) as answering:
+        told = answering.ask(ListSilences(everything=everything), SilenceList)
     if as_json:
-        views = [_view(each, now) for each in found]
-        write_json({"silences": views, "findings": [msgspec.to_builtins(each) for each in words]})
+        views = [_view(each, told.at) for each in told.silences]
+        write_json({"silences": views, "findings": [msgspec.to_builtins(each) for each in told.spoken]})
     else:
-        _print(console(), found, words, now)
+        _print(console(), told.silences, told.spoken, told.at)
 
 
 @silence.command("end")
@@ -112,26 +103,17 @@ def end(
     as_json: JsonOption = False,
 ) -> None:
     """Ends a silence now. It stays in the record; what it covered is active again."""
-    now = datetime.now(UTC)
     loaded = load(config_file)
-    with records(loaded, storage) as database:
-        try:
-            ended = end_silence(database, ORG, silence_id, now=now, author=author())
-        except UnknownIdError as error:
-            hint = "`patrol silence list --all`; a finding's own silence ends with `patrol findings undo`"
-            raise CommandError(f"{error}; {hint}", ExitCode.FAILED) from error
-        except AmbiguousIdError as error:
-            raise CommandError(str(error)) from error
-        except SilenceEndedError as error:
-            raise CommandError(f"the silence {error} is over already: nothing to end", ExitCode.FAILED) from error
-    _show_one(ended, now, as_json)
+    with records(loaded, storage) as answering:
+        ended = answering.ask(EndSilence(silence_id=silence_id), OneSilence)
+    _show_one(ended, as_json)
 
 
-def _show_one(one: Silence, now: datetime, as_json: bool) -> None:
+def _show_one(one: OneSilence, as_json: bool) -> None:
     if as_json:
-        write_json({"silence": _view(one, now)})
+        write_json({"silence": _view(one.silence, one.at)})
     else:
-        _print(console(), [one], [], now)
+        _print(console(), [one.silence], [], one.at)
 
 
 def _view(one: Silence, now: datetime) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """`patrol token`: tokens for programs that call the interface of the daemon."""
 
-import os
-import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -11,16 +9,16 @@ from rich.console import Console
 
 from findings.model import DEFAULT_ORG
 from patrol.accounts.model import Scope, Token
-from patrol.accounts.tokens import TokenStore, TokenWish, UnknownTokenError, parse_scopes
-from patrol.cli.accounts import OrgOption, accounts, checked_org
+from patrol.accounts.tokens import parse_scopes
+from patrol.cli.accounts import OrgOption, accounts
 from patrol.cli.app import COMMANDS
-from patrol.cli.author import author
 from patrol.cli.configuration import ConfigOption
 from patrol.cli.display import cell, console, instant, table
 from patrol.cli.ends import ForOption, UntilOption, parse_end
-from patrol.cli.exit_codes import CommandError, ExitCode
+from patrol.cli.exit_codes import CommandError
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import note, visible, write, write_json
+from patrol.records.tokens import CreateToken, ListTokens, OneToken, RevokeToken, TokenList, TokenMade
 
 token = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -56,18 +54,10 @@ def create(
     if not wanted:
         raise CommandError("--scope is missing: a token without scopes opens nothing")
     end = parse_end(lasting, until, now)
-    with accounts(config_file, storage) as (loaded, database):
-        wish = TokenWish(name=name, scopes=wanted, bound_to=checked_org(loaded, org), expires_at=end)
-        try:
-            made = database.transact(
-                lambda connection: TokenStore(connection).create(
-                    wish, now=now, author=author(), ids=lambda: uuid.uuid4().hex, random_bytes=os.urandom
-                )
-            )
-        except ValueError as error:
-            raise CommandError(f"--until: {error}") from error
+    with accounts(config_file, storage) as answering:
+        made = answering.ask(CreateToken(name=name, scopes=wanted, org=org, expires_at=end), TokenMade)
     if as_json:
-        write_json({"token": _view(made.token, now), "secret": made.secret})
+        write_json({"token": _view(made.token, made.at), "secret": made.secret})
     else:
         note(f"patrol: token {made.token.id} for {name}; this is its secret, and it is not shown again:")
         write(made.secret)
@@ -81,13 +71,12 @@ def list_tokens(
     as_json: JsonOption = False,
 ) -> None:
     """Lists tokens: how each begins, what it may do, and when it was last used."""
-    now = datetime.now(UTC)
-    with accounts(config_file, storage) as (_, database), database.read() as connection:
-        found = [each for each in TokenStore(connection).list_tokens() if everything or each.is_valid(now)]
+    with accounts(config_file, storage) as answering:
+        told = answering.ask(ListTokens(everything=everything), TokenList)
     if as_json:
-        write_json({"tokens": [_view(each, now) for each in found]})
+        write_json({"tokens": [_view(each, told.at) for each in told.tokens]})
     else:
-        _print(console(), found, now)
+        _print(console(), told.tokens, told.at)
 
 
 @token.command("revoke")
@@ -98,20 +87,13 @@ def revoke(
     as_json: JsonOption = False,
 ) -> None:
     """Ends a token now and for good; it stays in the list of all."""
-    now = datetime.now(UTC)
-    with accounts(config_file, storage) as (_, database):
-        try:
-            ended = database.transact(
-                lambda connection: TokenStore(connection).revoke(
-                    TokenStore(connection).get(token_id), now=now, author=author()
-                )
-            )
-        except UnknownTokenError as error:
-            raise CommandError(f"{error}; see `patrol token list --all`", ExitCode.FAILED) from error
+    with accounts(config_file, storage) as answering:
+        told = answering.ask(RevokeToken(token_id=token_id), OneToken)
+    ended = told.token
     if as_json:
-        write_json({"token": _view(ended, now)})
+        write_json({"token": _view(ended, told.at)})
     else:
-        write(f"Token {ended.id} ({visible(ended.name)}) is revoked since {instant(ended.revoked_at or now)}.")
+        write(f"Token {ended.id} ({visible(ended.name)}) is revoked since {instant(ended.revoked_at)}.")
 
 
 def _view(one: Token, now: datetime) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 import getpass
 import os
 import sys
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,15 +11,26 @@ from rich.console import Console
 
 from findings.model import DEFAULT_ORG
 from patrol.accounts.model import Role, User, parse_name
-from patrol.accounts.users import UnknownUserError, UserExistsError, UserStore, keep_password
-from patrol.cli.accounts import OrgOption, accounts, checked_org
+from patrol.accounts.users import keep_password
+from patrol.cli.accounts import OrgOption, accounts
 from patrol.cli.app import COMMANDS
-from patrol.cli.author import author
 from patrol.cli.configuration import ConfigOption
 from patrol.cli.display import cell, console, instant, table
-from patrol.cli.exit_codes import CommandError, ExitCode
+from patrol.cli.exit_codes import CommandError
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write, write_json
+from patrol.records.users import (
+    AddUser,
+    AskForName,
+    ListUsers,
+    NameIsFree,
+    OneUser,
+    RemoveUser,
+    SetPassword,
+    SetRole,
+    ShowUser,
+    UserList,
+)
 
 user = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -45,26 +55,14 @@ def add(
     as_json: JsonOption = False,
 ) -> None:
     """Adds a user. The password is asked for, or read from standard input: never from the command line."""
-    now = datetime.now(UTC)
     try:
         known = parse_name(name)
     except ValueError as error:
         raise CommandError(f"{name}: {error}") from error
-    with accounts(config_file, storage) as (loaded, database):
-        organisation = checked_org(loaded, org)
-        with database.read() as connection:
-            if UserStore(connection).find(known) is not None:  # told before a password is typed
-                raise CommandError(f"there is a user {known} already", ExitCode.FAILED)
-        kept = _kept_password()
-
-        def work(store: UserStore) -> User:
-            store.add(known, kept, is_administrator=administrator, now=now, author=author())
-            return store.set_role(known, organisation, role, now=now, author=author())
-
-        try:
-            made = database.transact(lambda connection: work(UserStore(connection)))
-        except UserExistsError as error:
-            raise CommandError(str(error), ExitCode.FAILED) from error
+    with accounts(config_file, storage) as answering:
+        answering.ask(AskForName(name=known, org=org), NameIsFree)  # told before a password is typed
+        adding = AddUser(name=known, kept=_kept_password(), administrator=administrator, role=role, org=org)
+        made = answering.ask(adding, OneUser).user
     _show_one(made, as_json)
 
 
@@ -76,14 +74,9 @@ def passwd(
     as_json: JsonOption = False,
 ) -> None:
     """Gives a user another password, and ends the user's sessions."""
-    with accounts(config_file, storage) as (_, database):
-        with database.read() as connection:
-            _known(lambda: UserStore(connection).get(name))
-        kept = _kept_password()
-        now = datetime.now(UTC)
-        changed = _known(
-            lambda: database.transact(lambda connection: UserStore(connection).set_password(name, kept, now=now))
-        )
+    with accounts(config_file, storage) as answering:
+        answering.ask(ShowUser(name=name), OneUser)
+        changed = answering.ask(SetPassword(name=name, kept=_kept_password()), OneUser).user
     _show_one(changed, as_json)
 
 
@@ -99,14 +92,8 @@ def set_role(
     as_json: JsonOption = False,
 ) -> None:
     """Says what a user is in an organisation. Owners and admins manage it; members read, and speak of findings."""
-    now = datetime.now(UTC)
-    with accounts(config_file, storage) as (loaded, database):
-        organisation = checked_org(loaded, org)
-        changed = _known(
-            lambda: database.transact(
-                lambda connection: UserStore(connection).set_role(name, organisation, role, now=now, author=author())
-            )
-        )
+    with accounts(config_file, storage) as answering:
+        changed = answering.ask(SetRole(name=name, org=org, role=role), OneUser).user
     _show_one(changed, as_json)
 
 
@@ -117,11 +104,8 @@ def remove(
     storage: StorageOption = "",
 ) -> None:
     """Takes a user's access away: password, roles and sessions."""
-    now = datetime.now(UTC)
-    with accounts(config_file, storage) as (_, database):
-        gone = _known(
-            lambda: database.transact(lambda connection: UserStore(connection).remove(name, now=now, author=author()))
-        )
+    with accounts(config_file, storage) as answering:
+        gone = answering.ask(RemoveUser(name=name), OneUser).user
     write(f"{gone.name} is no user any more.")
 
 
@@ -132,8 +116,8 @@ def list_users(
     as_json: JsonOption = False,
 ) -> None:
     """Lists users, and what each is in which organisation."""
-    with accounts(config_file, storage) as (_, database), database.read() as connection:
-        found = UserStore(connection).list_users()
+    with accounts(config_file, storage) as answering:
+        found = answering.ask(ListUsers(), UserList).users
     if as_json:
         write_json({"users": [_view(each) for each in found]})
     else:
@@ -152,13 +136,6 @@ def _kept_password() -> str:
         return keep_password(password, os.urandom)
     except ValueError as error:
         raise CommandError(f"{error}: nothing was changed") from error
-
-
-def _known(act: Callable[[], User]) -> User:
-    try:
-        return act()
-    except UnknownUserError as error:
-        raise CommandError(f"{error}; see `patrol user list`", ExitCode.FAILED) from error
 
 
 def _show_one(one: User, as_json: bool) -> None:

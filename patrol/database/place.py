@@ -30,10 +30,21 @@ def parse_url(text: str) -> URL:
     raise DatabaseUrlError(shown(url), f"databases of the sort {url.drivername!r} are not supported", _FORMS)
 
 
+_SECRETS = ("password", "sslpassword")
+"""Parameters of a server's URL that hold one."""
+
+
 def shown(url: URL) -> str:
     """What messages call the database: the path of a file, else the URL without its password."""
     path = file_of(url)
-    return str(path) if path is not None else url.render_as_string(hide_password=True)
+    return str(path) if path is not None else url.difference_update_query(_SECRETS).render_as_string(hide_password=True)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two names of databases (`shown`) mean the same one, as far as this process can tell."""
+    if one.startswith("/") and other.startswith("/"):
+        return Path(one).resolve() == Path(other).resolve()
+    return one.replace(":***@", "@") == other.replace(":***@", "@")
 
 
 def file_of(url: URL) -> Path | None:
