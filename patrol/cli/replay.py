@@ -72,7 +72,7 @@ def _document(answer: Replay) -> dict[str, object]:
 
 
 def _print(output: Console, answer: Replay) -> None:
-    detected = "-" if answer.signals is None else f"{answer.signals} signals, {answer.looks} looks"
+    detected = "-" if answer.signals is None else f"signals: {answer.signals}, looks: {answer.looks}"
     print_facts(
         output,
         (

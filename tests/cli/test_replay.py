@@ -43,7 +43,7 @@ def test_an_identical_replay_ends_with_0(patrol: Callable[..., Answer]) -> None:
     code, out, err = patrol("replay", "run-1")
     assert code == 0
     assert "identical: every signal and every look" in out
-    assert "2 signals" in out
+    assert "signals: 2" in out
     assert "patrol.db" in err
 
 

@@ -99,6 +99,35 @@ def test_resolving_and_taking_it_back(patrol: Patrol, ids: list[str]) -> None:
     assert "reopened" in out
 
 
+@pytest.mark.parametrize(
+    ("say", "told", "taken_back"),
+    [
+        (("ack",), "acknowledged, still active", "the acknowledgement is taken back; open"),
+        (("snooze", "--for", "2h"), "snoozed until", "the snooze is taken back; open"),
+        (("dismiss", "--reason", "not_an_issue"), "dismissed (not_an_issue)", "the dismissal is taken back; open"),
+        (("suppress",), "suppressed until undone", "the suppression is taken back; open"),
+        (("resolve",), "resolved", "it is not resolved after all; open"),
+        (("note", "--note", "x"), "noted; open", "the note is taken back; open"),
+    ],
+)
+def test_each_word_is_answered_with_what_it_did_and_undo_with_what_it_took_back(
+    patrol: Patrol, ids: list[str], say: tuple[str, ...], told: str, taken_back: str
+) -> None:
+    verb, *options = say
+    assert told in patrol("findings", verb, ids[0], *options)[1]
+    assert patrol("findings", "undo", ids[0])[1].rstrip().endswith(taken_back)
+
+
+def test_damage_that_is_acknowledged_is_quiet_until_it_grows(patrol: Patrol) -> None:
+    worn = {"device": "/dev/sda", "serial": "S1", "health": "PASSED", "attributes": {"reallocatedSectors": 40}}
+    host = {"id": "agent:lab:nas", "type": "agent", "name": "nas", "status": "online"}
+    disk = {"id": "disk:serial:S1", "type": "disk", "name": "sda", "parent": host["id"], "disk": worn}
+    Path("estate.json").write_text(json.dumps({"version": 1, "resources": [host, disk]}), encoding="utf-8")
+    patrol("run", "--snapshot", "estate.json")
+    (damage,) = [each["id"] for each in listed(patrol, "open") if each["resource_name"] == "sda"]
+    assert "acknowledged until it grows" in patrol("findings", "ack", damage)[1]
+
+
 def test_acknowledging_and_notes_are_shown(patrol: Patrol, ids: list[str]) -> None:
     patrol("findings", "ack", ids[0], "--note", "I know")
     patrol("findings", "note", ids[0], "--note", "ask \x1b[31mben")

@@ -33,10 +33,12 @@ for _ in $(seq 100); do
 done
 [[ -n $first ]] || { echo "systemd did not start: see $tree.log" >&2; exit 1; }
 
+# `!` alone would not end a script that ends with errors.
+refused='refused() { if "$@"; then echo "not refused: $*"; return 1; fi; }'
 inside() {
     nsenter --target "$first" --mount --uts --ipc --pid --root --wd env -i HOME=/root LANG=C.UTF-8 \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-        PIP_CERT=/etc/ssl/certs/ca-certificates.crt bash -euo pipefail -c "$1"
+        PIP_CERT=/etc/ssl/certs/ca-certificates.crt bash -euo pipefail -c "$refused; $1"
 }
 failures=0
 expect() { # what it is about, what bash says there
@@ -67,28 +69,35 @@ expect "the lines of docs/operations.md install and start it" "cd /root/patrol; 
 main='pid=$(systemctl show -P MainPID patrol)'
 expect "it is active and tells its next run" \
     'systemctl is-active patrol; systemctl show -P StatusText patrol | grep -E "next run|first"'
-expect "it has no rights of root" "$main; grep -E '^CapEff:\s0+$' /proc/\$pid/status; grep -E '^NoNewPrivs:\s1' /proc/\$pid/status"
+expect "it has no rights of root" \
+    "$main; grep -E '^CapEff:\s0+$' /proc/\$pid/status; grep -E '^NoNewPrivs:\s1' /proc/\$pid/status"
 expect "its log is JSON" 'journalctl -u patrol -o cat | grep -F "\"event\": \"started\""'
 expect "it sees the memory of the container" "$main; nsenter --target \$pid --mount grep 4194304 /proc/meminfo"
-expect "it cannot write to the kernel" "$main; ! nsenter --target \$pid --mount touch /sys/x; ! nsenter --target \$pid --mount sh -c 'echo 1 >/proc/sys/vm/swappiness'"
+expect "not even root could write to the kernel from there" \
+    "$main; refused nsenter --target \$pid --mount sh -c 'echo 60 >/proc/sys/vm/swappiness'
+    refused nsenter --target \$pid --mount touch /usr/x; refused nsenter --target \$pid --mount touch /etc/x"
 expect "root's readings are of this boot, and belong to root" \
-    'systemctl start patrol-collect; grep -F "$(cat /proc/sys/kernel/random/boot_id)" /run/patrol/local.json; [[ $(stat -c %U:%G:%a /run/patrol/local.json) == root:patrol:640 ]]'
+    'systemctl start patrol-collect; grep -F "$(cat /proc/sys/kernel/random/boot_id)" /run/patrol/local.json
+    [[ $(stat -c %U:%G:%a /run/patrol/local.json) == root:patrol:640 ]]'
 expect "new settings are taken up" \
     'systemctl reload patrol; sleep 2; journalctl -u patrol -o cat | grep -F "\"event\": \"new settings\""'
 expect "wrong settings change nothing and are told" \
     'echo "[x" >>/etc/patrol/patrol.toml; systemctl reload patrol; sleep 2; sed -i "\$d" /etc/patrol/patrol.toml
     systemctl is-active patrol; systemctl show -P StatusText patrol | grep -F "new settings were refused"'
 expect "what is killed comes back" \
-    'systemctl kill -s KILL --kill-who=main patrol; sleep 40; systemctl is-active patrol; [[ $(systemctl show -P NRestarts patrol) == 1 ]]'
+    'systemctl kill -s KILL --kill-who=main patrol; sleep 40; systemctl is-active patrol
+    [[ $(systemctl show -P NRestarts patrol) == 1 ]]'
 expect "a silent one is ended by the watchdog, and comes back" \
-    'mkdir -p /run/systemd/system/patrol.service.d; printf "[Service]\nWatchdogSec=6s\nTimeoutAbortSec=3s\n" >/run/systemd/system/patrol.service.d/short.conf
-    systemctl daemon-reload; systemctl restart patrol; sleep 8; systemctl is-active patrol
+    'short=/run/systemd/system/patrol.service.d; mkdir -p $short
+    printf "[Service]\nWatchdogSec=6s\nTimeoutAbortSec=3s\n" >$short/short.conf; systemctl daemon-reload
+    systemctl restart patrol; sleep 8; systemctl is-active patrol
     systemctl kill -s STOP --kill-who=main patrol; sleep 40; systemctl is-active patrol
-    journalctl -u patrol -o cat | grep -F "Failed with result '"'watchdog'"'"; rm -r /run/systemd/system/patrol.service.d; systemctl daemon-reload'
+    journalctl -u patrol -o cat | grep "Failed with result .watchdog"; rm -r $short; systemctl daemon-reload'
 expect "commands of its user meet its records, and a copy is made beside it" \
     'cd /; rm -f /var/tmp/copy.db; sudo -u patrol patrol runs list; sudo -u patrol patrol db backup /var/tmp/copy.db'
 expect "a copy is restored once it is stopped" \
-    'cd /; ! sudo -u patrol patrol db restore /var/tmp/copy.db; systemctl stop patrol; [[ $(systemctl show -P Result patrol) == success ]]
+    'cd /; refused sudo -u patrol patrol db restore /var/tmp/copy.db
+    systemctl stop patrol; [[ $(systemctl show -P Result patrol) == success ]]
     sudo -u patrol patrol db restore /var/tmp/copy.db; systemctl start patrol; systemctl is-active patrol; rm /var/tmp/copy.db'
 
 ((failures == 0)) || exit 1
