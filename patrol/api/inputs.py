@@ -24,6 +24,8 @@ from patrol.api.services import Services
 
 NOTE_CHARACTERS = 2_000
 ID_CHARACTERS = 300
+NOT_BLANK = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+"""A character that `str.strip` leaves, in every dialect of patterns: `\\S` means another set in each."""
 
 
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -51,13 +53,18 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_written), AfterValidator(_ut
 """An instant with its zone (RFC 3339), in UTC."""
 Truth = Annotated[bool, Strict()]
 """True or false, and no word or number for it."""
-Whole = Annotated[int, Strict(), BeforeValidator(_integral)]
+Whole = Annotated[int, Field(strict=True, ge=-(10**9), le=10**9), BeforeValidator(_integral)]
 """A whole number, also one that is written `5.0`: in JSON they are the same."""
 Number = Annotated[float, Strict()]
 """A number, and no text that is written like one."""
 Note = Annotated[str, Field(max_length=NOTE_CHARACTERS), AfterValidator(storable)]
 """Words of an operator."""
-Id = Annotated[str, Field(min_length=1, max_length=ID_CHARACTERS), AfterValidator(storable), AfterValidator(str.strip)]
+Id = Annotated[
+    str,
+    Field(min_length=1, max_length=ID_CHARACTERS, pattern=NOT_BLANK),
+    AfterValidator(storable),
+    AfterValidator(str.strip),
+]
 """An id or a name."""
 
 

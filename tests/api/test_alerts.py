@@ -42,6 +42,15 @@ def test_an_alert_is_no_finding_and_part_of_the_estate(api: Filled) -> None:
     assert [each.resource_id for each in estate.alerts] == ["vm:lab:101"]
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\t\n", "\x1c", "\u00a0\u3000"])
+def test_a_blank_name_is_none(api: Filled, blank: str) -> None:
+    deliver(api)
+    [alert] = api.get("/api/alerts").json()["alerts"]
+    for path in (f"/api/alerts/{alert['id']}/investigate", "/api/ai/patrol/run"):
+        assert api.post(path, {"resource_ids": ["db", blank]}).status_code == 400
+        assert api.post(path, {"resource_ids": [f"{blank}db{blank}"]}).status_code == 200
+
+
 def test_an_end_asks_for_a_check_that_can_wait(api: Filled) -> None:
     deliver(api)
     api.finish(api.claim())

@@ -90,8 +90,8 @@ def test_every_answer_to_others_is_as_it_is_described(crowded: Crowded, scopes, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("seed", [2, 3])
 def test_no_answer_to_thousands_of_requests_is_another_one(crowded: Crowded, seed: int) -> None:
-    found = crowded.examine(crowded.api.headers, phases=("fuzzing", "stateful"), examples=150, seed=seed)
+    found = crowded.examine(crowded.api.headers, phases=("fuzzing", "stateful"), examples=60, seed=seed)
     assert not found.failures, found.report
     assert set(found.expected) <= {" ".join(each) for each in EXPECTED}

@@ -6,9 +6,7 @@ Rows of a list that say nothing are left out when they are read, so that they ma
 from typing import Any
 
 from patrol.alerts.model import AlertSystem
-
-NOT_BLANK = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-"""A character that `str.strip` leaves, in every dialect of patterns: `\\S` means another set in each."""
+from patrol.api.inputs import NOT_BLANK
 
 _SAYS_SOMETHING = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": NOT_BLANK}]}
 _LIST: dict[str, Any] = {"type": "array", "description": "one alert each"}

@@ -54,8 +54,8 @@ class AutonomyWish(Body):
     autonomy_level: Autonomy | None = None
     full_mode_unlocked: Truth | None = Field(None, description="without effect: only an acknowledgement opens full")
     acknowledgement_id: Id | None = Field(None, description="needed for full")
-    investigation_budget: Whole | None = Field(None, ge=-(10**9), le=10**9)
-    investigation_timeout_sec: Whole | None = Field(None, ge=-(10**9), le=10**9)
+    investigation_budget: Whole | None = None
+    investigation_timeout_sec: Whole | None = None
 
 
 class AutonomyDocument(BaseModel):
