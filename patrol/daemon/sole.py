@@ -24,8 +24,8 @@ from patrol.database.errors import translated
 from patrol.database.place import place_error
 
 LOOKED_AFTER_SECONDS = 10.0
-_PATIENCE_SECONDS = 3.0
-"""A server takes a moment to notice that a process was killed."""
+_PATIENCE_SECONDS = 10.0
+"""A server takes a moment to notice that a process was killed; under load several seconds."""
 _KEY = 0x50415452  # "PATR": what Patrol's advisory locks have in common
 _HOLDER = re.compile(r"(?P<pid>[1-9][0-9]{0,9}) on (?P<host>[\w.-]{1,255}) since (?P<since>[0-9T:+.-]{10,32})")
 _MINUTE = "%Y-%m-%d %H:%M UTC"
