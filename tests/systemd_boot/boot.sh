@@ -66,6 +66,10 @@ install=$(awk '/^## As a service/ { here = 1 } here && /^```/ { if (block) exit;
 [[ $install == *"enable --now"* ]] || { echo "docs/operations.md has no lines to install by" >&2; exit 1; }
 expect "the lines of docs/operations.md install and start it" "cd /root/patrol; $install"
 
+expect "installing once more, as an upgrade does, keeps the settings" \
+    "echo '# mine' >>/etc/patrol/patrol.toml; cd /root/patrol; $install
+    grep -Fx '# mine' /etc/patrol/patrol.toml"
+
 main='pid=$(systemctl show -P MainPID patrol)'
 expect "it is active and tells its next run" \
     'systemctl is-active patrol; systemctl show -P StatusText patrol | grep -E "next run|first"'
