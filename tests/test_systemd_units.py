@@ -3,11 +3,13 @@
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from patrol.cli.app import COMMANDS
+from patrol.cli.exit_codes import ExitCode
 from patrol.daemon.life import Bounds
 from patrol.estate.sources.local.privileged_file import PLACE
 
@@ -55,6 +57,13 @@ def test_every_line_of_the_sandbox_is_explained() -> None:
     assert {name for name in lines if not re.search(rf"`{name}\b", text)} == set()
 
 
+def test_it_is_started_again_without_end_but_where_that_mends_nothing() -> None:
+    assert section("patrol.service", "Unit")["StartLimitIntervalSec"] == ["0"]
+    service = section("patrol.service", "Service")
+    assert service["Restart"] == ["on-failure"]
+    assert service["RestartPreventExitStatus"] == [str(int(ExitCode.USAGE))]
+
+
 @pytest.mark.parametrize("unit", ["patrol.service", "patrol-collect.service"])
 def test_no_line_mounts_proc_anew(unit: str) -> None:
     """In a container with lxcfs the new one tells memory, CPU and the boot of the host, and not of the container."""
@@ -64,6 +73,15 @@ def test_no_line_mounts_proc_anew(unit: str) -> None:
         "ProtectProc",
         "ProcSubset",
     }
+
+
+@pytest.mark.parametrize("unit", ["patrol.service", "patrol-collect.service"])
+def test_the_page_that_a_unit_names_is_installed_there(unit: str) -> None:
+    (page,) = section(unit, "Unit")["Documentation"]
+    (installed,) = re.fullmatch(r"file:/opt/patrol/(.+)", page).groups()
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    (folder,) = (here for here, there in built["shared-data"].items() if installed.startswith(f"{there}/"))
+    assert (ROOT / folder / Path(installed).name).is_file()
 
 
 def test_the_units_start_commands_that_exist() -> None:
