@@ -20,6 +20,7 @@ from patrol.cli.output import note
 from patrol.database import (
     Database,
     DatabaseBusyError,
+    DatabaseUnreachableError,
     DatabaseWriteError,
     StorageError,
     open_database,
@@ -179,7 +180,7 @@ def opened(url: str, *, must_exist: bool = False, otherwise: Callable[[], str] =
         # Only where records lie by themselves: a name that was typed wrong must not become folders.
         is_own_place = url == default_database_url(os.environ, Path.home(), os.geteuid())
         database = open_database(url, make_folder=is_own_place)
-    except (DatabaseBusyError, DatabaseWriteError) as error:
+    except (DatabaseBusyError, DatabaseUnreachableError, DatabaseWriteError) as error:
         raise CommandError(str(error), ExitCode.FAILED) from error
     except StorageError as error:
         raise CommandError(_joined(str(error), otherwise())) from error

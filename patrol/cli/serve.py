@@ -19,7 +19,7 @@ from patrol.daemon.interface import Interface
 from patrol.daemon.life import Daemon, DeadPartError
 from patrol.daemon.memory import give_back_early
 from patrol.daemon.notify import take_supervision
-from patrol.daemon.serving import ListenError
+from patrol.daemon.serving import ListenError, NoCredentialError
 from patrol.daemon.sole import OtherDaemonError
 from patrol.logs import Redaction, configure_logs, writes_json
 
@@ -55,8 +55,11 @@ def serve(config_file: ConfigOption = None) -> None:
 
         try:
             asyncio.run(live())
-        except (ListenError, OtherDaemonError) as error:
+        except NoCredentialError as error:
             raise CommandError(str(error)) from error
+        except (ListenError, OtherDaemonError) as error:
+            # What may be over later: an address that is not there yet, another daemon. systemd tries again.
+            raise CommandError(str(error), ExitCode.FAILED) from error
         except DeadPartError as error:
             raise CommandError(f"a part of the daemon has ended: {error}", ExitCode.FAILED) from error
     structlog.stdlib.get_logger("patrol.daemon").info("closed")

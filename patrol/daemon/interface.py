@@ -14,7 +14,7 @@ from patrol.api.app import create_app
 from patrol.api.listening import NO_CREDENTIAL, may_listen
 from patrol.api.services import Services
 from patrol.daemon.life import Daemon, Served
-from patrol.daemon.serving import HttpServer, ListenError, listen, listen_on_path
+from patrol.daemon.serving import HttpServer, ListenError, NoCredentialError, listen, listen_on_path
 from patrol.metrics import exposition
 from patrol.settings.interface import SOCKET, parse_listen
 
@@ -50,7 +50,7 @@ class Interface:
         with daemon.database.read() as connection:
             known = has_credential(connection)
         if not may_listen(address, has_credential=known):
-            raise ListenError(f"{daemon.in_force.settings.api.listen}: {NO_CREDENTIAL}")
+            raise NoCredentialError(f"{daemon.in_force.settings.api.listen}: {NO_CREDENTIAL}")
         made = listen(address)
         if address.path != str(self.socket_path) and os.access(self.socket_path.parent, os.W_OK | os.X_OK):
             try:

@@ -27,6 +27,10 @@ class ListenError(Exception):
     """The daemon cannot listen where it is told to; says why and what helps."""
 
 
+class NoCredentialError(ListenError):
+    """Others could come in by the address, and nobody has to show who he is."""
+
+
 class _Server(uvicorn.Server):
     """Leaves signals to the daemon: the library would take them for itself."""
 

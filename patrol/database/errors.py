@@ -30,6 +30,10 @@ class DatabaseWriteError(DatabasePlaceError):
     """There was no room, or the disk failed. The step was not stored; the place itself is right."""
 
 
+class DatabaseUnreachableError(DatabasePlaceError):
+    """The server does not answer, or lets nobody in. It may be started later than whoever needs it."""
+
+
 class DatabaseCorruptError(StorageError):
     """The file is no database, or a damaged one."""
 
@@ -110,7 +114,7 @@ def _of_server(error: DBAPIError, state: str, place: str) -> StorageError | None
     # A server that cannot be reached, or that lets nobody in, gives no state.
     if error.connection_invalidated or (isinstance(error, OperationalError) and not state):
         said = next(iter(str(error.orig).splitlines()), "").strip()
-        return DatabasePlaceError(
+        return DatabaseUnreachableError(
             place,
             "the server cannot be reached" + (f" ({said})" if said else ""),
             "Check that it runs, that the database and its user exist, and that [storage] url is right",

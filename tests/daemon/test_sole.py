@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import make_url, text
 from structlog.testing import capture_logs
 
+from patrol.cli.exit_codes import ExitCode
 from patrol.daemon.sole import FilePlace, OtherDaemonError, keep, take_place
 from patrol.database import Database, StorageError
 from patrol.run.lease import lease_owner
@@ -54,7 +55,7 @@ def test_a_second_daemon_is_refused_by_name_and_a_killed_one_lets_the_next_in_at
     with supervised(*settings[0]) as first:
         first.hear("READY=1")
         with supervised(*settings[1]) as second:
-            assert second.ends() == 2
+            assert second.ends() == ExitCode.FAILED
         said = second.log.read_text()
         assert "another daemon works with it already" in said
         assert f"process {first.process.pid} on {os.uname().nodename}, since 2" in said

@@ -179,6 +179,18 @@ def test_where_nobody_can_be_known_it_does_not_listen_beyond_this_machine(tmp_pa
         assert daemon.kinds() == ["STOPPING"] or daemon.kinds() == []
 
 
+def test_what_may_be_over_later_is_tried_again_by_systemd(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        for settings, said in (
+            (QUIET + '[storage]\nurl = "postgresql://patrol@127.0.0.1:1/patrol"\n', "the server cannot be reached"),
+            (QUIET.replace("127.0.0.1:0", taken), f"cannot listen on {taken}"),
+        ):
+            with supervised(tmp_path, settings) as daemon:
+                assert daemon.ends() == ExitCode.FAILED
+                assert said in daemon.log.read_text()
+
+
 def test_a_pause_is_shown_and_held_to_over_a_restart(tmp_path):
     settings = AT_ONCE + documented(tmp_path, host())
     database = open_database(f"sqlite:///{tmp_path / 'patrol.db'}")
