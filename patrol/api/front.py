@@ -13,6 +13,9 @@ from patrol.api.errors import ApiError, refusal
 from patrol.settings.interface import HOST, ApiSection, parse_listen
 
 BODY_BYTES = 1 << 20
+DELIVERY_BYTES = 8 << 20
+"""A delivery of alerts may be larger: systems do not send again what is refused, and a storm is when they count."""
+_DELIVERIES = "/api/alerts/webhook/"
 HEADER_BYTES = 32 << 10
 
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
@@ -52,7 +55,7 @@ class Front:
         if refused is not None:
             await refusal(refused)(scope, receive, _hardened(send))
         else:
-            await self._app(scope, _bounded(receive), _hardened(send))
+            await self._app(scope, _bounded(receive, _most_bytes(scope)), _hardened(send))
 
 
 def _caller(scope: Scope, headers: Headers, settings: ApiSection) -> Caller:
@@ -74,8 +77,9 @@ def _refused(scope: Scope, headers: Headers, settings: ApiSection, caller: Calle
         status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
         return ApiError(status, "headers_too_large", f"All headers together may have {HEADER_BYTES} bytes")
     length = headers.get("content-length", "")
-    if length.isascii() and length.isdigit() and int(length[:20]) > BODY_BYTES:
-        return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", f"A body may have {BODY_BYTES} bytes")
+    most = _most_bytes(scope)
+    if length.isascii() and length.isdigit() and int(length[:20]) > most:
+        return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", f"A body may have {most} bytes here")
     if caller.peer is not None or scope["path"] in HEALTH_PATHS:
         return None
     return _host_refused(headers, settings)
@@ -99,7 +103,12 @@ def _host_refused(headers: Headers, settings: ApiSection) -> ApiError | None:
     return ApiError(HTTPStatus.MISDIRECTED_REQUEST, "unknown_host", message)
 
 
-def _bounded(receive: Receive) -> Receive:
+def _most_bytes(scope: Scope) -> int:
+    """How large a body may be."""
+    return DELIVERY_BYTES if scope["path"].startswith(_DELIVERIES) else BODY_BYTES
+
+
+def _bounded(receive: Receive, most: int) -> Receive:
     """A body that ends with a refusal where it grows too large, for one whose length is not told before."""
     taken = 0
 
@@ -107,7 +116,7 @@ def _bounded(receive: Receive) -> Receive:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        if taken > BODY_BYTES:
+        if taken > most:
             raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         return message
 

@@ -11,14 +11,18 @@ _FOLDER = "zoneinfo/"
 
 
 def find_zone(name: str, environment: Mapping[str, str] = os.environ, localtime: Path = LOCALTIME) -> tzinfo:
-    """The zone of this name; without one that of the host: $TZ, else /etc/localtime, else UTC."""
+    """The zone of this name; without one that of the host: $TZ, else /etc/localtime, else UTC.
+
+    Raises ValueError.
+    """
     wanted = name or environment.get("TZ", "").removeprefix(":")
     if wanted:
         try:
             return ZoneInfo(wanted)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
             if name:  # settings were checked; the rules of the zone have gone since
-                raise
+                wrong = f"[patrol] time_zone {name}: its rules are not here any more: install tzdata"
+                raise ValueError(wrong) from error
     try:
         target = str(localtime.resolve(strict=True))
         if _FOLDER in target:

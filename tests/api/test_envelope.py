@@ -79,6 +79,15 @@ def test_a_body_of_unknown_length_is_bounded_as_well(call) -> None:
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
+def test_a_delivery_of_alerts_may_be_large_and_is_bounded_too(call) -> None:
+    path, headers = "/api/alerts/webhook/alertmanager", {"Content-Type": "application/json"}
+    large = call("POST", path, content=b" " * (7 << 20), headers=headers)
+    assert large.status_code == 400
+    for content in (b" " * ((8 << 20) + 1), iter([b" " * (3 << 20)] * 3)):
+        answer = call("POST", path, content=content, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+
+
 def test_what_does_not_fit_is_told_by_its_field_and_not_by_its_value(call) -> None:
     answer = call("POST", "/api/wish", json={"number": SECRET})
     assert set(answer.json()["details"]["fields"]) == {"number"}
@@ -126,12 +135,14 @@ def test_the_guard_is_asked_before_the_body_is_read(at_home: House) -> None:
 def test_the_health_of_the_process_and_of_its_work_are_two_things(at_home: House) -> None:
     client = at_home.client(OUTSIDE, base_url="http://any.name")
     assert client.get("/healthz").json() == client.get("/readyz").json() == {"status": "ok"}
+    assert client.head("/healthz").status_code == client.head("/readyz").status_code == 200
     at_home.not_ready = ("the first schedule",)
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
     at_home.lose_database(DatabaseClosedError("/secret/place", "it is closed", "Start again"))
     client = at_home.client(OUTSIDE, base_url="http://any.name")
     assert (client.get("/readyz").status_code, client.get("/healthz").status_code) == (503, 200)
+    assert client.head("/readyz").status_code == 503
 
 
 @pytest.mark.parametrize(

@@ -270,3 +270,8 @@ def test_the_zone_is_the_named_one_then_that_of_the_environment_then_that_of_the
     assert str(find_zone("", {"TZ": "nowhere"}, link)) == "Europe/Berlin"
     assert str(find_zone("", {}, link)) == "Europe/Berlin"
     assert find_zone("", {}, tmp_path / "absent") is UTC
+
+
+def test_a_zone_whose_rules_have_gone_is_told_by_the_setting_that_names_it(tmp_path):
+    with pytest.raises(ValueError, match=r"\[patrol\] time_zone Mars/Olympus: .*tzdata"):
+        find_zone("Mars/Olympus", {}, tmp_path / "absent")

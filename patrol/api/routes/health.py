@@ -23,12 +23,14 @@ class Health(BaseModel):
 
 
 @router.get("/healthz")
+@router.head("/healthz", include_in_schema=False)
 async def healthz() -> Health:
     """The process answers."""
     return Health()
 
 
 @router.get("/readyz")
+@router.head("/readyz", include_in_schema=False)
 async def readyz(request: Request) -> Health:
     """The daemon has started, and its database answers. 503 otherwise."""
     services: Services = request.app.state.services
