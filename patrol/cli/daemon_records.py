@@ -17,6 +17,8 @@ from patrol.records.wire import PATH, Reply
 
 ANSWER_SECONDS = 120.0
 """A long list of a large house takes some seconds; a change waits up to 15 s for others."""
+_MOST_BYTES = 256 << 20
+_MAY_BE_DONE = "; what was to be changed may have been: look before you try again"
 _NOT_LET_IN = frozenset({http.client.UNAUTHORIZED, http.client.FORBIDDEN})
 
 Kind = TypeVar("Kind")
@@ -53,35 +55,43 @@ class DaemonRecords:
             raise CommandError(_another_version(self.path, reply.version))
         if reply.refusal is not None:
             raise CommandError(reply.refusal.text, ExitCode(reply.refusal.code))
-        return msgspec.json.decode(reply.answer, type=kind)
+        try:
+            return msgspec.json.decode(reply.answer, type=kind)
+        except (ValueError, RecursionError) as error:
+            raise _broken(self.path, "its answer is none", is_asked=True) from error
 
 
 def _reply(connection: UnixConnection, path: str, question: object) -> Reply:
+    is_asked = question is not None
     asked = {"version": version("patrold"), "question": msgspec.to_builtins(question)}
     with closing(connection):
         try:
             connection.request("POST", PATH, json.dumps(asked), {"Content-Type": "application/json"})
             answer = connection.getresponse()
-            content = answer.read()
+            content = answer.read(_MOST_BYTES)
         except (OSError, http.client.HTTPException) as error:
-            raise _broken(path, error, is_asked=question is not None) from error
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise _broken(path, reason.strip(), is_asked=is_asked) from error
     try:
         if answer.status == http.client.OK:
             return msgspec.json.decode(content, type=Reply)
         document = json.loads(content)
-    except ValueError as error:  # of both libraries
+    except (ValueError, RecursionError) as error:  # of both libraries
+        if is_asked:  # it was a Patrol a moment ago: it is ended, or was cut short
+            raise _broken(path, f"an answer {answer.status} that cannot be read", is_asked=is_asked) from error
         raise CommandError(f"{path}: what answers there is no Patrol", ExitCode.FAILED) from error
     if answer.status == http.client.NOT_FOUND:
         raise CommandError(_another_version(path, "an older version"))
     refused = refusal(answer.status, document)
     if answer.status in _NOT_LET_IN:
         raise NotLetInError(f"{path}: {refused}")
+    if is_asked and answer.status >= http.client.INTERNAL_SERVER_ERROR:
+        raise CommandError(f"{refused}{_MAY_BE_DONE}", refused.code)
     raise refused
 
 
-def _broken(path: str, error: Exception, *, is_asked: bool) -> CommandError:
-    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    done = "; what was to be changed may have been: look before you try again" if is_asked else "; try again"
+def _broken(path: str, reason: str, *, is_asked: bool) -> CommandError:
+    done = _MAY_BE_DONE if is_asked else "; try again"
     return CommandError(f"the daemon at {path} did not answer ({reason}){done}", ExitCode.FAILED)
 
 

@@ -20,6 +20,7 @@ from patrol.cli.output import note
 from patrol.database import (
     Database,
     DatabaseBusyError,
+    DatabasePlaceError,
     DatabaseUnreachableError,
     DatabaseWriteError,
     StorageError,
@@ -161,9 +162,16 @@ def this_command() -> str:
 
 
 @contextmanager
-def opened(url: str, *, must_exist: bool = False, otherwise: Callable[[], str] = str) -> Iterator[Database]:
+def opened(
+    url: str,
+    *,
+    must_exist: bool = False,
+    otherwise: Callable[[], str] = str,
+    place_code: ExitCode = ExitCode.USAGE,
+) -> Iterator[Database]:
     """The database of a URL. `must_exist`: a command that only reads makes none. `otherwise`: what is said beside the
-    refusal of a database that cannot be opened here, "" for nothing.
+    refusal of a database that cannot be opened here, "" for nothing. `place_code`: what a place ends with that cannot
+    be used as it is.
 
     Raises CommandError: another user's file, a foreign or newer schema, a damaged file, no such file.
     """
@@ -182,6 +190,8 @@ def opened(url: str, *, must_exist: bool = False, otherwise: Callable[[], str] =
         database = open_database(url, make_folder=is_own_place)
     except (DatabaseBusyError, DatabaseUnreachableError, DatabaseWriteError) as error:
         raise CommandError(str(error), ExitCode.FAILED) from error
+    except DatabasePlaceError as error:
+        raise CommandError(_joined(str(error), otherwise()), place_code) from error
     except StorageError as error:
         raise CommandError(_joined(str(error), otherwise())) from error
     try:

@@ -37,7 +37,8 @@ def serve(config_file: ConfigOption = None) -> None:
     configure_logs(sys.stderr, as_json=writes_json(os.environ, sys.stderr), redaction=redaction)
     give_back_early()
     faulthandler.enable()  # where the watchdog ends the process, it says in which lines it hung
-    with opened(loaded.database_url) as database:
+    # A folder that is mounted later or read-only today, a server that only reads until another one leads: tried again.
+    with opened(loaded.database_url, place_code=ExitCode.FAILED) as database:
 
         async def live() -> None:
             daemon = Daemon(

@@ -345,11 +345,14 @@ def test_others_are_not_let_in_and_are_told_so_where_they_cannot_open_the_databa
 
 @dataclass
 class Door:
-    """A socket with somebody behind it who says what a test wants. `heard`: what was asked."""
+    """A socket with somebody behind it who says what a test wants; `later`: from the second time on, if anything else.
+    `heard`: what was asked.
+    """
 
     path: Path
     status: int = 200
     body: bytes = b""
+    later: tuple[int, bytes] | None = None
     heard: list[dict[str, Any]] = field(default_factory=list)
 
     def reply(self, **more: Any) -> None:
@@ -364,6 +367,8 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
     class Answering(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             made.heard.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            if made.later is not None and len(made.heard) > 1:
+                made.status, made.body = made.later
             self.send_response(made.status)
             self.send_header("Content-Length", str(len(made.body)))
             self.end_headers()
@@ -426,6 +431,25 @@ def test_an_error_of_the_daemon_is_told_and_not_gone_around(capsys, door: Door, 
     code, out, err = said(capsys, "runs", "list")
     assert (code, out, words in err) == (1, "", True)
     assert "does not exist yet" not in err
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (500, b"Internal Server Error"),  # how the library ends what goes on beyond the end of a daemon
+        (500, b'{"message": "Something went wrong"}'),
+        (200, b'{"version": '),
+        (200, b'{"version": "%s", "database": "/x/patrol.db", "answer": %s}' % (version("patrold").encode(), b"[" * 9)),
+        (200, b'{"version": "%s", "database": "/x/patrol.db", "answer": [1]}' % version("patrold").encode()),
+        (200, b"[" * 100_000),
+    ],
+)
+def test_what_may_have_been_changed_is_never_told_as_if_nobody_had_heard(capsys, door: Door, status, body) -> None:
+    door.reply()
+    door.later = (status, body)
+    code, out, err = said(capsys, "pause")
+    assert (code, out, len(door.heard)) == (1, "", 2)
+    assert "what was to be changed may have been: look before you try again" in err
 
 
 @pytest.mark.parametrize("status", [401, 403])

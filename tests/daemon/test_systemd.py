@@ -185,6 +185,7 @@ def test_what_may_be_over_later_is_tried_again_by_systemd(tmp_path):
         for settings, said in (
             (QUIET + '[storage]\nurl = "postgresql://patrol@127.0.0.1:1/patrol"\n', "the server cannot be reached"),
             (QUIET.replace("127.0.0.1:0", taken), f"cannot listen on {taken}"),
+            (QUIET + f'[storage]\nurl = "sqlite:///{tmp_path}/mounted-later/p.db"\n', "mounted-later does not exist"),
         ):
             with supervised(tmp_path, settings) as daemon:
                 assert daemon.ends() == ExitCode.FAILED
