@@ -17,9 +17,11 @@ from patrol.cli.options import JsonOption
 from patrol.cli.output import note, write_json
 from patrol.cli.progress import Telling, told_progress
 
-RETRIES = 5
+RETRIES = 30
 RETRY_SECONDS = 2.0
+"""Together a minute: systemd starts a daemon that was killed again after 10 s, and it needs some seconds to answer."""
 _LAST = frozenset({"complete", "error"})
+_FAILED = frozenset({"crashed", "cancelled", "dropped", "skipped", "timed_out", "error"})
 
 
 def register(app: typer.Typer) -> None:
@@ -60,7 +62,7 @@ def investigate(
         write_json({"run": run, "findings": findings})
     else:
         _print(run, findings)
-    failed = run["status"] in {"crashed", "cancelled", "dropped", "skipped", "timed_out", "error"}
+    failed = run["status"] in _FAILED
     raise typer.Exit(exit_code(failed=failed, incomplete=not run["complete"]))
 
 
@@ -93,7 +95,8 @@ def _follow(daemon: DaemonPlace, run_id: str, telling: Telling) -> None:
             why = str(error)
         lost += 1
         if lost > RETRIES:
-            raise CommandError(f"the run {run_id} cannot be followed any more ({why}); it goes on", ExitCode.FAILED)
+            told = f"patrol runs show {run_id} says what becomes of it"
+            raise CommandError(f"the run {run_id} cannot be followed any more ({why}); {told}", ExitCode.FAILED)
         time.sleep(RETRY_SECONDS)
 
 
@@ -113,7 +116,10 @@ def _print(run: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> Non
     output = console()
     output.print(cell(f"{run['status']}: {run['status_text'] or run['error_summary'] or 'no more to say'}"))
     if not findings:
-        output.print("No open findings there.")
+        if run["status"] in _FAILED:
+            output.print("It found nothing. What was known before: patrol findings list")
+        else:
+            output.print("No open findings there.")
         return
     made = table(("Severity", "Resource", "What", "Value", "Limit", "Limit from", "Id"), right=("Value", "Limit"))
     for each in findings:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from patrol.__main__ import main
+from patrol.cli.investigate import RETRIES, RETRY_SECONDS
 
 ACCEPTED = {"run_id": "r1", "message": "The run is accepted", "state": "queued"}
 RUN = {
@@ -167,6 +168,20 @@ def test_a_stream_that_never_says_anything_is_given_up(patrol, daemon: Daemon) -
     daemon.streams = []
     code, _, err = patrol("--resource", "db")
     assert (code, "cannot be followed" in err) == (1, True)
+    assert "patrol runs show r1 says what becomes of it" in err  # nobody knows whether it goes on
+
+
+def test_a_daemon_that_systemd_starts_again_is_waited_for(patrol, daemon: Daemon) -> None:
+    assert RETRIES * RETRY_SECONDS >= 60
+    daemon.streams = [b""] * RETRIES + [event(1, "complete")]
+    assert patrol("--resource", "db")[0] == 0
+
+
+def test_a_run_that_did_not_look_to_its_end_tells_of_nothing_that_all_is_well(patrol, daemon: Daemon) -> None:
+    daemon.answers["/api/ai/patrol/runs/r1"] = (200, {**RUN, "status": "crashed"})
+    daemon.answers["/api/ai/patrol/findings"] = (200, [])
+    code, out, _ = patrol("--resource", "db")
+    assert (code, "No open findings" in out, "patrol findings list" in out) == (1, False, True)
 
 
 @pytest.mark.parametrize(
