@@ -172,6 +172,17 @@ def test_instants_come_back_in_utc_whatever_the_server_is_set_to(database):
         assert connection.execute(sa.text("SHOW timezone")).scalar_one() == "UTC"
 
 
+def test_a_server_that_falls_silent_is_given_up_after_a_minute_and_the_url_may_say_otherwise(url):
+    for more, idle in (("", "30"), ("&keepalives_idle=7", "7")):
+        engine = make_engine(parse_url(url + more))
+        with engine.connect() as connection:
+            asked = connection.connection.driver_connection.info.get_parameters()
+        engine.dispose()
+        assert asked["keepalives_idle"] == idle
+        assert int(asked["keepalives_idle"]) + int(asked["keepalives_interval"]) * int(asked["keepalives_count"]) <= 60
+        assert asked["tcp_user_timeout"] == "60000"
+
+
 def test_read_modify_write_of_several_processes_loses_no_update(database):
     """Each engine stands for a process of its own: they share no line to wait in."""
     with database.write() as connection:

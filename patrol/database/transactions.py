@@ -37,6 +37,8 @@ READS = "patrol_reads"
 """Execution option of a connection: its transactions only read."""
 _SERVER_OPTIONS = f"-c timezone=UTC -c lock_timeout={int(BUSY_TIMEOUT_SECONDS * BEGIN_ATTEMPTS)}s"
 _CONNECT_SECONDS = 10
+_SILENCE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+"""A server without power says nothing: by itself a system waits two hours for it. In s; the last one in ms."""
 _PAUSE_SECONDS = 0.01
 
 
@@ -45,7 +47,8 @@ def make_engine(url: URL, *, busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS)
     if url.get_backend_name() != "sqlite":
         given = url.query.get("options", "")
         options = " ".join([_SERVER_OPTIONS, *((given,) if isinstance(given, str) else given)]).strip()
-        settings = {"options": options, "connect_timeout": _CONNECT_SECONDS}
+        asked = {name: value for name, value in _SILENCE.items() if name not in url.query}
+        settings = {"options": options, "connect_timeout": _CONNECT_SECONDS, **asked}
         return create_engine(url, pool_pre_ping=True, connect_args=settings)
     path = file_of(url)
     if path is None:
