@@ -140,8 +140,21 @@ def foreign_page(request: Request, gate: Gate) -> ApiError | None:
     return ApiError(HTTPStatus.FORBIDDEN, "cross_origin", "Pages of other sites may not do this")
 
 
+def _as_json(request: Request) -> Request:
+    """The request with a body that is read as JSON, whatever type it claims: `curl -d` claims to send a form.
+
+    What a foreign page may send is decided before, by `Guard` and `foreign_page`, and never by this type.
+    """
+    others = [pair for pair in request.scope["headers"] if pair[0] != b"content-type"]
+    scope = {**request.scope, "headers": [*others, (b"content-type", b"application/json")]}
+    return Request(scope, request.receive)
+
+
 class GuardedRoute(APIRoute):
-    """A route whose guard is asked before the body is read, and which cannot be made without a guard."""
+    """A route whose guard is asked before the body is read, and which cannot be made without a guard.
+
+    Every body is JSON, as `patrol.api.inputs.read_json` takes it too.
+    """
 
     def matches(self, scope: AsgiScope) -> tuple[Match, AsgiScope]:
         """Whether a request is for this route, and not for one whose path is written out where this has a parameter."""
@@ -154,15 +167,19 @@ class GuardedRoute(APIRoute):
         """The function that answers a request, behind the guard. Raises TypeError where there is none."""
         answer = super().get_route_handler()
         guards = [each.call for each in self.dependant.dependencies if isinstance(each.call, Guard)]
+
+        async def open_to_all(request: Request) -> Response:
+            return await answer(_as_json(request))
+
         if not guards and self.path in PUBLIC_PATHS:
-            return answer
+            return open_to_all
         if len(guards) != 1:
             raise TypeError(f"{self.path} has {len(guards)} guards: it needs one, or a place among PUBLIC_PATHS")
         guard = guards[0]
 
         async def guarded(request: Request) -> Response:
             await guard.check(request)
-            return await answer(request)
+            return await answer(_as_json(request))
 
         return guarded
 

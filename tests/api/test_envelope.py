@@ -8,9 +8,10 @@ from patrol.accounts.model import Scope
 from patrol.api.errors import ApiError
 from patrol.api.guards import READ, GuardedRoute
 from patrol.database import DatabaseBusyError, DatabaseClosedError, DatabaseCorruptError
-from tests.api.builders import OUTSIDE, House, bearer, is_envelope
+from tests.api.builders import LOOPBACK, OUTSIDE, House, bearer, house, is_envelope
 
 SECRET = "hunter2-and-more"
+TERMS = "/api/ai/patrol/autonomy/acknowledgement"
 
 
 class Wish(BaseModel):
@@ -46,6 +47,27 @@ def test_what_is_well_is_answered(call) -> None:
     assert call("POST", "/api/wish", json={"number": 1}).json() == {"number": 1, "text": ""}
 
 
+@pytest.mark.parametrize("kind", [None, "application/x-www-form-urlencoded", "text/plain", "multipart/form-data"])
+def test_a_body_is_json_whatever_type_it_claims(call, kind: str | None) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    answer = call("POST", "/api/wish", content=b'{"number": 1}', headers=headers)
+    assert answer.json() == {"number": 1, "text": ""}
+    refused = call("POST", "/api/wish", content=b"number=1", headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_json")
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain"])
+@pytest.mark.parametrize("signs", [{"Origin": "https://elsewhere.example"}, {"Sec-Fetch-Site": "cross-site"}])
+def test_what_the_form_of_a_foreign_page_sends_is_refused_whatever_type_it_claims(kind: str, signs) -> None:
+    with house() as closed:  # nobody is known: processes of this machine need no credential
+        wish = {"content": b'{"terms_version": 1}', "headers": {"Content-Type": kind}}
+        local = closed.client(LOOPBACK, base_url="http://127.0.0.1:7667")
+        assert local.post(TERMS, **wish).status_code == 201
+        wish["headers"] |= signs
+        refused = local.post(TERMS, **wish)
+        assert (refused.status_code, refused.json()["code"]) == (403, "cross_origin")
+
+
 @pytest.mark.parametrize(
     ("method", "path", "more", "status", "code"),
     [
@@ -54,7 +76,7 @@ def test_what_is_well_is_answered(call) -> None:
         ("DELETE", "/api/wish", {}, 405, "method_not_allowed"),
         ("TRACE", "/api/wish", {}, 405, "method_not_allowed"),
         ("POST", "/healthz", {}, 405, "method_not_allowed"),
-        ("POST", "/api/wish", {"content": b"{"}, 400, "invalid_request"),
+        ("POST", "/api/wish", {"content": b"{"}, 400, "invalid_json"),
         ("POST", "/api/wish", {"content": b"{", "headers": {"Content-Type": "application/json"}}, 400, "invalid_json"),
         ("POST", "/api/wish", {"content": b"\xff\xfe{", "headers": {"Content-Type": "application/json"}}, 400, None),
         ("POST", "/api/wish", {"json": []}, 400, "invalid_request"),
