@@ -21,6 +21,7 @@ from patrol.settings.durations import say
 from patrol.settings.load import LoadedSettings, Origin, OriginKind
 from patrol.settings.sample import sample_text
 from patrol.settings.schema import known_keys, lists
+from signals.alert_settings import AlertSettingsError, load_alert_settings
 
 HIDDEN = "********"
 
@@ -51,6 +52,11 @@ def validate(
             parse_endpoint(model.name, model.base_url)
         except ModelError as error:
             raise CommandError(f"[model] {error.failure.summary}") from error
+    if loaded.settings.alerts.file is not None:
+        try:
+            load_alert_settings(loaded.settings.alerts.file)
+        except AlertSettingsError as error:
+            raise CommandError(f"[alerts] file: {error}") from error
     write(f"{_name(loaded)}: no mistakes")
 
 

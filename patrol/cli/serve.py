@@ -22,6 +22,7 @@ from patrol.daemon.notify import take_supervision
 from patrol.daemon.serving import ListenError, NoCredentialError
 from patrol.daemon.sole import OtherDaemonError
 from patrol.logs import Redaction, configure_logs, writes_json
+from signals.alert_settings import AlertSettingsError
 
 
 def register(app: typer.Typer) -> None:
@@ -58,8 +59,8 @@ def serve(config_file: ConfigOption = None) -> None:
             asyncio.run(live())
         except NoCredentialError as error:
             raise CommandError(str(error)) from error
-        except (ListenError, OtherDaemonError) as error:
-            # What may be over later: an address that is not there yet, another daemon. systemd tries again.
+        except (AlertSettingsError, ListenError, OtherDaemonError) as error:
+            # What may be over later: a file or an address that is not there yet, another daemon. systemd tries again.
             raise CommandError(str(error), ExitCode.FAILED) from error
         except DeadPartError as error:
             raise CommandError(f"a part of the daemon has ended: {error}", ExitCode.FAILED) from error

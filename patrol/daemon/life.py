@@ -27,6 +27,7 @@ from patrol.logs import Redaction
 from patrol.metrics import Metrics, RunCounts, StateReader
 from patrol.overrides.store import OverrideStore
 from patrol.run.lease import lease_owner, owner_is_gone
+from patrol.run.limits import limits_in_force
 from patrol.run.observer import Observer
 from patrol.run.record_model import RunStatus
 from patrol.run.request import Ids
@@ -37,7 +38,9 @@ from patrol.schedule.upcoming import FirstRound
 from patrol.schedule.upkeep import Upkeep, recover
 from patrol.schedule.zone import find_zone
 from patrol.settings.load import LoadedSettings, load_settings
+from patrol.settings.model import Settings
 from patrol.settings.problems import SettingsProblemError
+from signals.alert_settings import load_alert_settings
 
 _log = structlog.stdlib.get_logger("patrol.daemon")
 
@@ -144,12 +147,14 @@ class Daemon:
     async def run(self) -> None:
         """Starts everything, goes on until it is told to stop, then ends all of it in reverse order.
 
-        Raises OtherDaemonError where the database has a daemon, StorageError where the start cannot read or write,
-        DeadPartError where a part of it ended by itself.
+        Raises OtherDaemonError where the database has a daemon, AlertSettingsError where there are no limits,
+        StorageError where the start cannot read or write, DeadPartError where a part of it ended by itself.
         """
         async with AsyncExitStack() as ends:
             alone = await ends.enter_async_context(alone_with(self.database, lease_owner(), self.clock()))
             self._listen_to_signals()
+            # Without any limits no run could check anything: rather no start than a daemon that looks alive.
+            await asyncio.to_thread(limits_in_force, self.in_force.settings, self.database, self.clock())
             follows_crash = await asyncio.to_thread(self._recovered)
             await self.timetable.plan()
             working = asyncio.create_task(self.executor.work())
@@ -336,6 +341,7 @@ class Daemon:
             try:
                 given = await asyncio.to_thread(self.load, self.config)
                 loaded = await asyncio.to_thread(self._with_stored, given)
+                await asyncio.to_thread(self._check_alert_settings, loaded.settings)
                 await self.timetable.reload(self._jobs(loaded))
             except (SettingsProblemError, StorageError, OSError, ValueError) as error:
                 self._refused = f"new settings were refused at {self.clock():%H:%M} UTC: see the log"
@@ -349,6 +355,15 @@ class Daemon:
             self._tell(ready())
             self._tell_status()
             self.nudge()
+
+    def _check_alert_settings(self, settings: Settings) -> None:
+        """A file that is named anew has to be there and right. For one that was right, its last good state holds.
+
+        Raises AlertSettingsError.
+        """
+        file = settings.alerts.file
+        if file is not None and file != self.in_force.settings.alerts.file:
+            load_alert_settings(file)
 
     def settings_changed(self) -> None:
         """An operator stored settings, or paused or resumed. From any thread."""

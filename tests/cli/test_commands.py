@@ -130,9 +130,23 @@ def test_config_validate_tells_all_mistakes_and_ends_with_two(patrol: Callable[.
     code, out, err = patrol("config", "validate", str(file))
     assert (code, out) == (2, "")
     assert f"patrol: {file}: x: unknown key" in err
-    assert f"patrol: {file}: patrol.intervall: unknown key; nearest known key: patrol.interval" in err
+    assert f"patrol: {file}: patrol.intervall: unknown key; did you mean patrol.interval?" in err
     file.write_text("", encoding="utf-8")
     assert patrol("config", "validate", str(file)) == (0, f"{file}: no mistakes\n", "")
+
+
+@pytest.mark.parametrize(("text", "said"), [(None, "there is no such file"), ("{", "line 1")])
+def test_config_validate_reads_the_alert_settings_as_well(
+    patrol: Callable[..., Answer], tmp_path: Path, text: str | None, said: str
+) -> None:
+    file, alerts = tmp_path / "settings.toml", tmp_path / "alerts.json"
+    file.write_text(f'[alerts]\nfile = "{alerts}"\n', encoding="utf-8")
+    if text is not None:
+        alerts.write_text(text, encoding="utf-8")
+    code, out, err = patrol("config", "validate", str(file))
+    assert (code, out) == (2, "")
+    assert f"[alerts] file: {alerts}: " in err
+    assert said in err
 
 
 def test_a_mistake_in_the_settings_is_shown_and_not_obeyed(patrol: Callable[..., Answer], tmp_path: Path) -> None:

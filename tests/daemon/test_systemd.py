@@ -100,6 +100,29 @@ def test_wrong_settings_change_nothing_and_are_told_in_the_log_and_the_status(tm
         stops(daemon)
 
 
+def test_alert_settings_that_are_not_there_are_wrong_settings_and_never_a_daemon_without_limits(tmp_path):
+    file = tmp_path / "alerts.json"
+    named = f'{QUIET}[alerts]\nfile = "{file}"\n'
+    with supervised(tmp_path, QUIET) as daemon:
+        daemon.hear("READY=1")
+        (tmp_path / "patrol.toml").write_text(named)
+        daemon.signal(signal.SIGHUP)
+        (line,) = daemon.wait_for("the new settings are refused, the old ones stay")
+        assert "there is no such file" in str(line["problems"])
+        stops(daemon)
+    with supervised(tmp_path, named) as daemon:
+        assert daemon.ends() == ExitCode.FAILED
+        assert f"{file}: there is no such file" in daemon.log.read_text()
+    file.write_text("{}")
+    with supervised(tmp_path, named) as daemon:
+        daemon.hear("READY=1")
+        stops(daemon)
+    file.write_text("{")
+    with supervised(tmp_path, named) as daemon:  # the last good ones hold
+        daemon.hear("READY=1")
+        stops(daemon)
+
+
 def test_what_only_a_start_takes_up_is_said(tmp_path):
     with supervised(tmp_path, QUIET) as daemon:
         daemon.hear("READY=1")
