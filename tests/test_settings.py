@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from patrol.logs import Redaction
 from patrol.settings.durations import format_duration, parse_duration
 from patrol.settings.load import LoadedSettings, OriginKind, load_settings, validate
 from patrol.settings.model import Settings
@@ -296,14 +297,15 @@ def test_a_wrong_secret_is_not_repeated_in_the_answer(tmp_path: Path) -> None:
 
 # --- mistakes ------------------------------------------------------------------------------------------------------
 
+SECRET_NAMES = ("key", "api-key", "token", "access_token", "secret", "password", "cookie", "credentials", "session_id")
 MISTAKES = [
-    ('[patrol]\nintervall = "1h"', "patrol.intervall: unknown key; nearest known key: patrol.interval"),
-    ('interval = "1h"', "interval: unknown key; nearest known key: patrol.interval"),
-    ('[storage]\ninterval = "1h"', "storage.interval: unknown key; nearest known key: patrol.interval"),
-    ("[patrl]\n", "patrl: unknown key; nearest known key: patrol"),
-    ('[[source]]\ntype = "local"', "source: unknown key; nearest known key: sources"),
+    ('[patrol]\nintervall = "1h"', "patrol.intervall: unknown key; did you mean patrol.interval?"),
+    ('interval = "1h"', "interval: unknown key; did you mean patrol.interval?"),
+    ('[storage]\ninterval = "1h"', "storage.interval: unknown key; did you mean patrol.interval?"),
+    ("[patrl]\n", "patrl: unknown key; did you mean patrol?"),
+    ('[[source]]\ntype = "local"', "source: unknown key; did you mean sources?"),
     ("[xyzzy]\nplugh = 1", "xyzzy: unknown key"),
-    ('_env_file = "x"', "_env_file: unknown key; nearest known key: model.api_key_file"),
+    ('_env_file = "x"', "_env_file: unknown key; did you mean model.api_key_file?"),
     ("[patrol]\ninterval = 600", 'patrol.interval: not a duration: it has no unit; write it like "10m"'),
     ("[patrol]\ninterval = true", "patrol.interval: not a duration: write it like"),
     ('[patrol]\ninterval = "9m"', "patrol.interval: must be between 10m and 7d"),
@@ -322,7 +324,7 @@ MISTAKES = [
     ("[budget]\nday_usd = nan", "budget.day_usd: should be a finite number"),
     ("[budget]\nrun_tokens = 1.5", "budget.run_tokens: should be a valid integer"),
     ("[sampling]\nseconds = 4000", "sampling.seconds: must be between 0 and 3600"),
-    ('[[sources]]\ntype = "proxmox"', "sources[0]: no such type; one of 'local', 'snapshot'"),
+    ('[[sources]]\ntype = "proxmox"', "sources[0].type: \"proxmox\" is none of 'local', 'snapshot'"),
     ("[[sources]]\n", 'sources[0]: needs a type, e.g. type = "local"'),
     ('[[sources]]\ntype = "snapshot"', "sources[0].file: is missing"),
     ('[[sources]]\ntype = "local"\nfile = "x"', "sources[0].file: unknown key"),
@@ -339,6 +341,26 @@ MISTAKES = [
 def test_a_mistake_is_named_by_its_key_with_the_way_out(tmp_path: Path, text: str, said: str) -> None:
     problems = problems_of(tmp_path, text)
     assert any(problem.startswith(said) for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *MISTAKES,
+        ("[model]\napi_key = 3", "model.api_key (value not shown): should be a valid string"),
+        ('token = "x"', "token (value not shown): unknown key"),
+        *((f'[api]\n{name} = "x"', f"api.{name} (value not shown): unknown key") for name in SECRET_NAMES),
+    ],
+)
+def test_the_log_of_a_refused_reload_shows_all_of_a_mistake(tmp_path: Path, text: str, said: str) -> None:
+    problems = problems_of(tmp_path, text)
+    assert any(problem.startswith(said) for problem in problems), problems
+    assert Redaction()(None, "error", {"problems": problems}) == {"problems": problems}
+
+
+def test_a_wrong_type_of_source_is_shown_with_its_beginning(tmp_path: Path) -> None:
+    (problem,) = problems_of(tmp_path, f'[[sources]]\ntype = "{"x" * 60}"')
+    assert problem == f"sources[0].type: \"{'x' * 40}...\" is none of 'local', 'snapshot'"
 
 
 def test_broken_toml_is_told_with_its_line(tmp_path: Path) -> None:
@@ -383,7 +405,7 @@ def test_all_mistakes_come_in_one_answer(tmp_path: Path, monkeypatch: pytest.Mon
         ("PATROL_MODEL__", "1", "environment variable PATROL_MODEL__: unknown"),
         ("PATROL_SOURCES", "[{", "lists and tables are written as JSON"),
         ("PATROL_API__TRUSTED_PROXIES", "10.0.0.0/8", "lists and tables are written as JSON"),
-        ("PATROL_MODEL", '{"nmae": "x"}', "model.nmae: unknown key; nearest known key: model.name"),
+        ("PATROL_MODEL", '{"nmae": "x"}', "model.nmae: unknown key; did you mean model.name?"),
         ("patrol_interval", "1h", "PATROL_INTERVAL: unknown"),
     ],
 )

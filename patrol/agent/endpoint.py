@@ -90,7 +90,7 @@ def _address(base_url: str, provider: ProviderKind) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname or blank or port == 0:
         raise not_configured(wrong)
     if parts.username is not None or parts.password is not None:
-        raise not_configured("[model] base_url holds a user or password: put the key into [model] api_key_file")
+        raise not_configured("[model] base_url holds a user or a password; put the key into [model] api_key_file")
     if parts.query or parts.fragment:
         raise not_configured('[model] base_url has something behind "?" or "#": leave that part off')
     if parts.path.rstrip("/").endswith(("/chat/completions", "/messages", "/responses")):

@@ -13,7 +13,7 @@ from pydantic_settings import SettingsError as EnvironmentValueError
 
 from patrol.settings.model import Settings
 from patrol.settings.places import default_database_url, find_settings_file
-from patrol.settings.problems import SettingsProblemError, describe, variable_name
+from patrol.settings.problems import SettingsProblemError, describe, said_of, unknown, variable_name
 from patrol.settings.schema import known_keys, lists, nearest_key, sections
 
 _PREFIX = "PATROL_"
@@ -163,10 +163,7 @@ def _unknown_tables(data: dict[str, object], path: Path | None) -> list[str]:
     problems: list[str] = []
     for name in [name for name in data if name not in Settings.model_fields]:
         del data[name]
-        nearest = nearest_key(name)
-        problems.append(
-            f"{path or 'settings'}: {name}: unknown key" + (f"; nearest known key: {nearest}" if nearest else "")
-        )
+        problems.append(f"{path or 'settings'}: {said_of(name, unknown(name))}")
     return problems
 
 

@@ -1,5 +1,6 @@
 """What is wrong with the settings, in words that name the key, the place and the way out."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +18,10 @@ _WORDS = {
     "model_attributes_type": "must be a table",
     "union_tag_not_found": 'needs a type, e.g. type = "local"',
 }
+_SECRET_NAME = re.compile(
+    r"(?:key|token|secret|password|passwd|pwd|credentials?|signature|sig|cookie|[-_]id)$", re.IGNORECASE
+)
+_LONGEST_VALUE = 40
 
 
 class SettingsProblemError(Exception):
@@ -39,6 +44,18 @@ def variable_name(key: str) -> str:
     return "PATROL_" + key.upper().replace(".", "__")
 
 
+def said_of(key: str, reason: str) -> str:
+    """A problem of a key. Logs take what stands right behind the name of a secret and a colon for the secret itself."""
+    is_secret = _SECRET_NAME.search(key.rpartition(".")[2]) is not None
+    return f"{key} (value not shown): {reason}" if is_secret else f"{key}: {reason}"
+
+
+def unknown(key: str) -> str:
+    """That a key is not known, with the nearest one that is."""
+    nearest = nearest_key(key)
+    return f"unknown key; did you mean {nearest}?" if nearest else "unknown key"
+
+
 def describe(error: ValidationError, origins: Mapping[str, Placed], file: Path | None) -> Iterator[str]:
     """One line for each thing that the schema refused."""
     for detail in error.errors(include_url=False, include_input=False):
@@ -48,8 +65,9 @@ def describe(error: ValidationError, origins: Mapping[str, Placed], file: Path |
             continue  # an unknown variable: said already, by its own name
         origin = known_as or origins.get(".".join(path[:1]))
         place = origin.place if origin is not None else str(file or "")
-        where = f"{place}: {_spoken(path)}" if place else _spoken(path)
-        yield f"{where}: {_reason(detail, path)}" if path else f"{place}: {_reason(detail, path)}".removeprefix(": ")
+        reason = _reason(detail, path)
+        said = said_of(_spoken(path, detail), reason) if path else reason
+        yield f"{place}: {said}" if place else said
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
@@ -60,8 +78,9 @@ def _path(location: tuple[int | str, ...]) -> list[str]:
     return [f"[{part}]" if isinstance(part, int) else part for part in parts]
 
 
-def _spoken(path: Sequence[str]) -> str:
-    return ".".join(path).replace(".[", "[")
+def _spoken(path: Sequence[str], detail: ErrorDetails) -> str:
+    named = [*path, "type"] if detail["type"] == "union_tag_invalid" else path  # the entry is right, its type is not
+    return ".".join(named).replace(".[", "[")
 
 
 def _dotted(path: Sequence[str]) -> str:
@@ -71,12 +90,13 @@ def _dotted(path: Sequence[str]) -> str:
 def _reason(detail: ErrorDetails, path: Sequence[str]) -> str:
     match detail["type"]:
         case "extra_forbidden":
-            nearest = nearest_key(_dotted(path))
-            return f"unknown key; nearest known key: {nearest}" if nearest else "unknown key"
+            return unknown(_dotted(path))
         case "greater_than_equal" | "less_than_equal":
             return _bounds(_dotted(path)) or detail["msg"].removeprefix("Input ")
         case "union_tag_invalid":
-            return f"no such type; one of {detail['ctx']['expected_tags']}"
+            given = str(detail["ctx"]["tag"])
+            shown = given if len(given) <= _LONGEST_VALUE else f"{given[:_LONGEST_VALUE]}..."
+            return f'"{shown}" is none of {detail["ctx"]["expected_tags"]}'
         case other:
             text = _WORDS.get(other) or detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
             return f"{text[:1].lower()}{text[1:]}"

@@ -81,7 +81,7 @@ def _need_key(endpoint: Endpoint, key: str) -> None:
     if key or not (hosted or endpoint.kind in _EXTRAS):
         return
     raise not_configured(
-        f"{endpoint.kind} needs a key: put it into a file and name that in [model] api_key_file "
+        f"{endpoint.kind} needs a key; put it into a file and name that in [model] api_key_file "
         "(systemd: LoadCredential=model_api_key:FILE)"
     )
 

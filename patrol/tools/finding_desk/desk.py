@@ -166,7 +166,7 @@ class FindingDesk:
         kind, subject = self._kind_and_subject(asked, resource)
         meant.kind = kind
         if kind in PATROLS_OWN:
-            raise ToolError(ErrorCode.RESERVED_KIND, f"key: {kind} is what Patrol says of itself, by itself")
+            raise ToolError(ErrorCode.RESERVED_KIND, f"{kind} is what Patrol says of itself, by itself; use another")
         if _is_alert_owned(resource, category, asked.key):
             return _not_applied(kind, resource, subject, "alert_owned_resource_state")
         subject = checked_subject(kind, resource, subject, asked.evidence, self._thresholds)
