@@ -16,13 +16,16 @@ from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
 from patrol.cli.explain import print_explanation
 from patrol.cli.finding_verbs import register_verbs
-from patrol.cli.issues import issues_of, of_finding, print_facts, print_issues
+from patrol.cli.issues import of_finding, print_facts, print_issues
+from patrol.cli.last_look import print_last_look
 from patrol.cli.model_work import print_words, words_view
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import write_json
 from patrol.cli.quiet import finding_view, quiet_of, quiet_text, said_text
 from patrol.cli.records import records
+from patrol.cli.stored import stored_in_force
 from patrol.records.findings import FindingList, ListFindings, OneFinding, ShowFinding, Wanted
+from patrol.records.looks import LastLook, ShowLastLook
 
 findings = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -45,12 +48,16 @@ def list_findings(
     loaded = load(config_file)
     with records(loaded, storage) as answering:
         told = answering.ask(ListFindings(state=state, severity=severity), FindingList)
-    found, silences, now = told.findings, told.silences, told.at
-    if as_json:
-        write_json({"findings": [finding_view(finding, silences, now) for finding in found]})
-    else:
-        reasons = {finding.id: quiet_of(finding, silences, now) for finding in found}
-        _print_list(console(), under_their_parents(found), reasons)
+        found, silences, now = told.findings, told.silences, told.at
+        if as_json:
+            write_json({"findings": [finding_view(finding, silences, now) for finding in found]})
+            return
+        look = answering.ask(ShowLastLook(), LastLook)
+        settings = stored_in_force(answering, loaded).settings
+    output = console()
+    reasons = {finding.id: quiet_of(finding, silences, now) for finding in found}
+    _print_list(output, under_their_parents(found), reasons)
+    print_last_look(output, look, settings)
 
 
 @findings.command("show")
@@ -86,7 +93,10 @@ def _print_list(output: Console, rows: Sequence[Explained], reasons: Mapping[str
     if not rows:
         output.print("No findings.")
         return
-    print_issues(output, issues_of(rows))
+    print_issues(
+        output,
+        [of_finding(each, explained=parent is not None, why=reasons[each.id]) for each, parent in rows],
+    )
     found = [finding for finding, _ in rows]
     output.print()
     lives = table(("#", "State", "First seen", "Last seen", "Id"), right=("#",))

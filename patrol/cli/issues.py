@@ -10,6 +10,7 @@ from rich.text import Text
 from findings.grouping import Explained
 from findings.kinds import KINDS
 from findings.model import Finding
+from findings.silence import Quiet
 from findings.storm import Storm
 from findings.units import UNITS, unit_of
 from patrol.cli.display import cell, number, severity_cell, table
@@ -49,10 +50,12 @@ def of_signal(signal: Signal) -> Issue:
     )
 
 
-def of_finding(finding: Finding, *, explained: bool = False) -> Issue:
-    """A finding as a line. `explained`: it stands under the finding above it."""
+def of_finding(finding: Finding, *, explained: bool = False, why: Quiet | None = None) -> Issue:
+    """A finding as a line. `explained`: it stands under the finding above it; `why`: it is quiet."""
     unit = unit_of(finding)
-    title = f"{finding.title} (unconfirmed)" if finding.is_unconfirmed else finding.title
+    marks = ["unconfirmed"] if finding.is_unconfirmed else []
+    marks += [str(why.reason)] if why is not None else []
+    title = f"{finding.title} ({', '.join(marks)})" if marks else finding.title
     return Issue(
         id=finding.id,
         severity=finding.severity,

@@ -78,7 +78,21 @@ def _print_list(output: Console, found: Sequence[RunRecord]) -> None:
         output.print("No runs.")
         return
     made = table(
-        ("Started", "Status", "Complete", "Checked", "New", "Known", "Back", "Resolved", "Gaps", "Model", "Cost", "Id")
+        (
+            "Started",
+            "Trigger",
+            "Status",
+            "Complete",
+            "Checked",
+            "New",
+            "Known",
+            "Back",
+            "Resolved",
+            "Gaps",
+            "Model",
+            "Cost",
+            "Id",
+        )
     )
     for run in found:
         counts = (
@@ -90,6 +104,7 @@ def _print_list(output: Console, found: Sequence[RunRecord]) -> None:
         )
         made.add_row(
             instant(run.started_at),
+            cell(f"{run.trigger_reason} {run.type}"),
             run.status,
             "yes" if run.complete else "no",
             *("-" if count is None else str(count) for count in counts),

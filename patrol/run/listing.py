@@ -18,6 +18,7 @@ from patrol.run.tables import RUNS, TOOL_CALLS
 _RUN = [RUNS.c[name] for name in RUN_COLUMNS]
 _FINDING = [FINDINGS.c[name] for name in FINDING_COLUMNS]
 _UNSTARTED = (RunStatus.DROPPED, RunStatus.SKIPPED)
+_CONCLUDED = (RunStatus.CRITICAL, RunStatus.ISSUES_FOUND, RunStatus.HEALTHY)
 
 
 class RunPlace(NamedTuple):
@@ -61,6 +62,18 @@ def newest(connection: Connection, org_id: str, *, run_type: RunType | None = No
     if run_type is not None:
         where = and_(where, RUNS.c.type == str(run_type))
     return next(iter(_found(connection, org_id, where, limit=1)), None)
+
+
+def saw_everything_at(connection: Connection, org_id: str) -> datetime | None:
+    """When the newest full run ended that lost nothing from sight; None if there was none."""
+    statement = select(func.max(RUNS.c.completed_at)).where(
+        RUNS.c.org_id == org_id,
+        RUNS.c.type == str(RunType.FULL),
+        RUNS.c.status.in_([str(each) for each in _CONCLUDED]),
+        RUNS.c.complete,
+    )
+    at: datetime | None = connection.execute(statement).scalar_one()
+    return at
 
 
 def _found(

@@ -1,4 +1,4 @@
-"""What only a model says is marked as such wherever it is listed or shown."""
+"""What only a model says, and what is quiet, is marked as such wherever it is listed or shown."""
 
 import json
 from collections.abc import Callable
@@ -69,3 +69,9 @@ def test_what_was_confirmed_carries_no_mark(told: Told, changes: dict[str, objec
 
 def test_the_report_of_a_run_marks_it() -> None:
     assert of_finding(CLAIM).title == "Odd latency (unconfirmed)"
+
+
+def test_what_is_quiet_is_marked_in_the_first_table(told: Told) -> None:
+    held = finding("claim_odd_latency", title="Odd latency", basis=Basis.MODEL, suppressed=True)
+    first = told(held, "list").partition("Evidence")[0]
+    assert "Odd latency (unconfirmed, suppressed)" in first
