@@ -8,6 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import typer
 from pydantic import BaseModel, SecretStr
 
+from patrol.agent.budget import limits_of
 from patrol.agent.endpoint import parse_endpoint
 from patrol.agent.failure import ModelError
 from patrol.agent.redact import redact
@@ -17,6 +18,7 @@ from patrol.cli.display import cell, console, table
 from patrol.cli.exit_codes import CommandError
 from patrol.cli.options import JsonOption
 from patrol.cli.output import write, write_json
+from patrol.cli.stored import known_in_force
 from patrol.settings.durations import say
 from patrol.settings.load import LoadedSettings, Origin, OriginKind
 from patrol.settings.sample import sample_text
@@ -63,7 +65,7 @@ def validate(
 @config.command("show")
 def show(config_file: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Prints every value in force and where it was set. Secrets are not shown."""
-    loaded = load(config_file)
+    loaded = known_in_force(load(config_file))
     if as_json:
         write_json(_document(loaded))
         return
@@ -77,13 +79,15 @@ def show(config_file: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 def values_in_force(loaded: LoadedSettings) -> Iterator[tuple[str, object, Origin]]:
     """Every key, its value as it may be shown, and its origin, in the order of the sample file."""
+    limits = limits_of(loaded.settings.budget)
+    built_in = {f"budget.{name}_tokens": getattr(limits, name).tokens for name in ("run", "day", "month")}
     for key in known_keys():
         section, _, name = key.partition(".")
         value = getattr(getattr(loaded.settings, section), name)
         if key == "storage.url":
             yield key, without_password(loaded.database_url), loaded.origin(key)
         else:
-            yield key, _shown(value), loaded.origin(key)
+            yield key, _shown(built_in.get(key, value)), loaded.origin(key)
     for name in lists():
         entries = getattr(loaded.settings, name)
         yield name, [_entry(entry) for entry in entries], loaded.origin(name)

@@ -40,6 +40,10 @@ CONNECT_SECONDS = 10.0
 Kind = TypeVar("Kind")
 
 
+class NoRecordsYetError(CommandError):
+    """No daemon answers, and the database has not been made yet: nothing was ever recorded."""
+
+
 class Records(Protocol):
     """Where a command's questions are answered."""
 
@@ -183,8 +187,9 @@ def opened(
             if refusal is not None:
                 raise CommandError(_joined(refusal, otherwise()))
             if must_exist and not path.exists():
-                missing = f"{path} does not exist yet: `patrol run` makes it"
-                raise CommandError(_joined(missing, otherwise()), ExitCode.FAILED)
+                missing, why_not = f"{path} does not exist yet: `patrol run` makes it", otherwise()
+                kind = CommandError if why_not else NoRecordsYetError
+                raise kind(_joined(missing, why_not), ExitCode.FAILED)
         # Only where records lie by themselves: a name that was typed wrong must not become folders.
         is_own_place = url == default_database_url(os.environ, Path.home(), os.geteuid())
         database = open_database(url, make_folder=is_own_place)

@@ -4,15 +4,21 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from findings.model import DEFAULT_ORG
 from patrol.__main__ import main
+from patrol.agent.budget import RUN_TOKENS
 from patrol.cli.app import COMMANDS
 from patrol.cli.exit_codes import ExitCode, exit_code
+from patrol.database import open_database
+from patrol.overrides.store import OverrideStore
 from patrol.settings.schema import known_keys
 
 PATROL = [sys.executable, "-m", "patrol"]
@@ -112,6 +118,43 @@ def test_config_show_is_readable_too(patrol: Callable[..., Answer]) -> None:
     assert any(line.split() == ["patrol.interval", "1h", "default"] for line in out.splitlines())
 
 
+def test_config_show_tells_limits_that_hold_without_being_set(patrol: Callable[..., Answer]) -> None:
+    settings = json.loads(patrol("config", "show", "--json")[1])["settings"]
+    assert settings["budget.run_tokens"] == {"value": RUN_TOKENS, "origin": "default", "place": ""}
+    assert settings["budget.run_usd"]["value"] is None
+
+
+def test_config_show_tells_what_operators_stored_where_it_is_in_force(
+    patrol: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/stored.db"
+    monkeypatch.setenv("PATROL_STORAGE__URL", url)
+    monkeypatch.setenv("PATROL_MODEL__EVERY", "3h")
+    database, at = open_database(url), datetime(2026, 11, 30, tzinfo=UTC)
+    values = {"patrol.interval": "2h", "model.every": "5h", "budget.run_tokens": 7}
+    database.transact(
+        lambda connection: OverrideStore(connection, DEFAULT_ORG).change(
+            values, now=at, author="ann", ids=lambda: uuid.uuid4().hex
+        )
+    )
+    database.close()
+    settings = json.loads(patrol("config", "show", "--json")[1])["settings"]
+    place = "ann, 2026-11-30 00:00 UTC"
+    assert settings["patrol.interval"] == {"value": "2h", "origin": "stored", "place": place}
+    assert settings["budget.run_tokens"] == {"value": 7, "origin": "stored", "place": place}
+    assert (settings["model.every"]["value"], settings["model.every"]["origin"]) == ("3h", "environment")
+
+
+def test_config_show_says_so_where_what_is_stored_cannot_be_read(
+    patrol: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.db").write_text("this is no database", encoding="utf-8")
+    monkeypatch.setenv("PATROL_STORAGE__URL", f"sqlite:///{tmp_path}/broken.db")
+    code, out, err = patrol("config", "show")
+    assert (code, "patrol.interval" in out) == (0, True)
+    assert "settings that operators stored are not shown, and may be in force" in err
+
+
 @pytest.mark.parametrize("arguments", [(), ("--json",)])
 def test_no_secret_is_ever_shown(
     patrol: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
@@ -197,7 +240,8 @@ def test_an_empty_database_has_no_records_and_is_named_on_standard_error(
     storage = f"sqlite:///{tmp_path}/records.db"
     (tmp_path / "records.db").touch()
     code, out, err = patrol(command, "list", "--storage", storage)
-    assert (code, out) == (0, f"No {command}.\n")
+    looked = "\nNo full run has ended yet: nothing was looked at so far (patrol runs list)\n"
+    assert (code, out) == (0, f"No {command}.\n" + (looked if command == "findings" else ""))
     assert f"{tmp_path}/records.db" in err
     code, out, _ = patrol(command, "list", "--storage", storage, "--json")
     assert (code, json.loads(out)) == (0, {command: []})
