@@ -87,11 +87,15 @@ async def _framework_refused(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and taken:
         found.headers["Allow"] = ", ".join(taken)  # of all routes of this path; the framework tells of the first one
     if error.status_code in _HIDING and request.scope["path"] not in PUBLIC_PATHS:
+        gate: Gate = request.app.state.gate
         try:
-            access = await access_of(request.app.state.gate, request)
+            access = await access_of(gate, request)
         except ApiError as too_many:
             return errors.refusal(too_many)
         except StorageError as unknown:
             return errors.refusal(errors.from_storage(unknown))
-        return errors.refusal(refusal(access, Needs()) or found)
+        unknown_caller = refusal(access, Needs())
+        if unknown_caller is not None:
+            gate.refusals.tell(access, unknown_caller, {}, gate.services.clock())
+        return errors.refusal(unknown_caller or found)
     return errors.refusal(found)

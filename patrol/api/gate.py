@@ -21,6 +21,7 @@ from patrol.accounts.users import UserStore, is_password
 from patrol.api.access import Access, ProxyIdentity
 from patrol.api.addresses import Caller
 from patrol.api.credentials import SESSION_COOKIE, read_cookies, read_credentials, read_org
+from patrol.api.log_lines import RefusalLines
 from patrol.api.rates import Limiter, Rate
 from patrol.api.recent import RecentPasswords
 from patrol.api.services import Services
@@ -49,6 +50,7 @@ class Gate:
     def __init__(self, services: Services) -> None:
         self.services = services
         self.limiter = Limiter()
+        self.refusals = RefusalLines()
         self._uses = Uses()
         self._recent = RecentPasswords(services.random_bytes(32))
         self._checks = threading.BoundedSemaphore(CHECKS_AT_ONCE)

@@ -63,6 +63,7 @@ class Guard:
         self._check_rate(gate, access)
         refused = self.refusal(access) or _forgery(request, access, gate)
         if refused is not None:
+            gate.refusals.tell(access, refused, request.scope, gate.services.clock())
             raise refused
         request.state.passed = self
         return access

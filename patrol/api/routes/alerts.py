@@ -1,6 +1,5 @@
 """Alerts of other systems: taken in by webhooks, listed, looked into. They are never findings."""
 
-import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -25,6 +24,7 @@ from patrol.api.documents.deliveries import delivery_schema
 from patrol.api.errors import ApiError
 from patrol.api.guards import ALERTS_WRITE, MONITORING_READ, RUN, GuardedRoute
 from patrol.api.inputs import Body, Id, body_schema, fitted, read_json, services_of
+from patrol.api.log_lines import tell_delivery
 from patrol.api.routes.runs import ask_for
 from patrol.api.services import Services
 from patrol.api.watched import check_watched
@@ -34,7 +34,6 @@ from patrol.schedule.upkeep import offer_runs
 from patrol.triggers.model import Trigger
 from patrol.triggers.queue import Accepted, Decision, Merged, Rejected
 
-_log = logging.getLogger(__name__)
 router = APIRouter(route_class=GuardedRoute, tags=["alerts"])
 
 MOST_ALERTS = 1_000
@@ -95,14 +94,18 @@ class InvestigateWish(Body):
     resource_ids: list[Id] = Field(default_factory=list, max_length=50)
 
 
-def _webhook(parse: Callable[[object], Iterator[ReportedAlert]]) -> Callable[..., Awaitable[Delivered]]:
+def _webhook(
+    system: AlertSystem, parse: Callable[[object], Iterator[ReportedAlert]]
+) -> Callable[..., Awaitable[Delivered]]:
     async def webhook(request: Request, access: Annotated[Access, Depends(ALERTS_WRITE)]) -> Delivered:
         """Takes a delivery of this system. What is new asks for a quick look."""
         try:
             reported = list(parse(await read_json(request)))
         except AlertFormatError as error:
             raise ApiError(HTTPStatus.BAD_REQUEST, "invalid_webhook", str(error)) from error
-        return await run_in_threadpool(_take_in, services_of(request), access, reported)
+        received = await run_in_threadpool(_take_in, services_of(request), access, reported)
+        tell_delivery(system, received)
+        return _delivered(received)
 
     return webhook
 
@@ -110,7 +113,7 @@ def _webhook(parse: Callable[[object], Iterator[ReportedAlert]]) -> Callable[...
 # A path each, since what is taken differs.
 for _system, _parse in _PARSERS.items():
     router.post(f"/api/alerts/webhook/{_system}", name=f"webhook_{_system}", openapi_extra=delivery_schema(_system))(
-        _webhook(_parse)
+        _webhook(_system, _parse)
     )
 
 
@@ -164,7 +167,7 @@ def _find(services: Services, access: Access, alert_id: str) -> StoredAlert:
     return found
 
 
-def _take_in(services: Services, access: Access, reported: list[ReportedAlert]) -> Delivered:
+def _take_in(services: Services, access: Access, reported: list[ReportedAlert]) -> Received:
     check_watched(access)
     offered: list[tuple[Trigger, Decision]] = []
 
@@ -185,8 +188,10 @@ def _take_in(services: Services, access: Access, reported: list[ReportedAlert]) 
     for trigger, decision in offered:
         services.observer.trigger(trigger, decision)
     services.nudge()
-    if received.left_out:
-        _log.warning("%d alerts of one delivery were left out: more than are taken at once or kept", received.left_out)
+    return received
+
+
+def _delivered(received: Received) -> Delivered:
     return Delivered(
         alerts=received.alerts,
         changes={str(change): count for change, count in received.changes.items()},

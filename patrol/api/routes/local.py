@@ -13,6 +13,7 @@ from patrol.api.access import Access
 from patrol.api.errors import ApiError
 from patrol.api.guards import OWNER, GuardedRoute
 from patrol.api.inputs import read_json, services_of
+from patrol.api.log_lines import tell_command
 from patrol.api.services import Services
 from patrol.database import StorageError
 from patrol.records.desk import NOT_THERE, Desk, QuestionRefusedError, Refusal
@@ -67,13 +68,14 @@ def desk_of(services: Services, access: Access) -> Desk:
 def _answered(reply: Reply, question: AnyQuestion, desk: Desk) -> Reply:
     """The reply with an answer, or with what a command without a daemon would say where there is none."""
     try:
-        answer = msgspec.Raw(msgspec.json.encode(question.answer(desk)))
+        found = question.answer(desk)
     except QuestionRefusedError as error:
         return msgspec.structs.replace(reply, refusal=_sendable(error.refusal))
     except StorageError as error:
         _log.error("%s: %s", type(question).__name__, error)
         return msgspec.structs.replace(reply, refusal=_sendable(Refusal(code=NOT_THERE, text=str(error))))
-    return msgspec.structs.replace(reply, answer=answer)
+    tell_command(question, found, desk.author)
+    return msgspec.structs.replace(reply, answer=msgspec.Raw(msgspec.json.encode(found)))
 
 
 def _sendable(refusal: Refusal) -> Refusal:

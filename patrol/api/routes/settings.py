@@ -22,6 +22,7 @@ from patrol.api.documents.settings import (
 from patrol.api.errors import ApiError
 from patrol.api.guards import SETTINGS_READ, SETTINGS_WRITE, GuardedRoute
 from patrol.api.inputs import Body, Id, Instant, Note, Truth, Whole, fitted, read_json, services_of
+from patrol.api.log_lines import tell_paused, tell_resumed, tell_stored
 from patrol.api.services import Services
 from patrol.api.watched import check_watched
 from patrol.overrides.model import TERMS, TERMS_VERSION
@@ -109,6 +110,7 @@ def _patch(
         )
     if values:
         services.database.transact(lambda connection: changing.store(services, access, connection, values))
+        tell_stored(values, access.name)
     if isinstance(wanted, PauseWish):
         pause(
             services.database,
@@ -119,8 +121,10 @@ def _patch(
             author=access.name,
             ids=services.ids,
         )
+        tell_paused(wanted.until, access.name)
     elif wanted is False:
         resume(services.database, access.org_id, now=now, author=access.name)
+        tell_resumed(access.name)
     services.settings_changed()
     with services.database.read() as connection:
         return document(services, connection, access.org_id)
@@ -141,23 +145,24 @@ def put_autonomy(
     """Changes how far Patrol may go by itself. `full` needs the id of a current acknowledgement."""
     check_watched(access)
     services = services_of(request)
+    values: dict[str, Any] = {}
+    if body.autonomy_level is not None:
+        values[AUTONOMY] = str(body.autonomy_level)
+    if body.investigation_budget is not None:
+        values[BUDGET] = min(max(body.investigation_budget, LEAST_CALLS), MOST_CALLS)
+    if body.investigation_timeout_sec is not None:
+        values[TIMEOUT] = f"{min(max(body.investigation_timeout_sec, LEAST_SECONDS), MOST_SECONDS)}s"
 
     def work(connection: Connection) -> AutonomyDocument:
-        values: dict[str, Any] = {}
-        if body.autonomy_level is not None:
-            values[AUTONOMY] = str(body.autonomy_level)
         if body.autonomy_level is Autonomy.FULL:
             current = OverrideStore(connection, access.org_id).current_acknowledgement()
             if current is None or current.id != body.acknowledgement_id:
                 raise changing.unacknowledged()
-        if body.investigation_budget is not None:
-            values[BUDGET] = min(max(body.investigation_budget, LEAST_CALLS), MOST_CALLS)
-        if body.investigation_timeout_sec is not None:
-            values[TIMEOUT] = f"{min(max(body.investigation_timeout_sec, LEAST_SECONDS), MOST_SECONDS)}s"
         changing.store(services, access, connection, values)
         return _autonomy(services, connection, access)
 
     found = services.database.transact(work)
+    tell_stored(values, access.name)
     services.settings_changed()
     return found
 
