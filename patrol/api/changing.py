@@ -14,6 +14,7 @@ from patrol.api.access import Access
 from patrol.api.documents.changes import SECTIONS, SHORT, is_of_type, types_of
 from patrol.api.documents.settings import SettingsDocument, settings_document
 from patrol.api.errors import ApiError
+from patrol.api.fields import FIELDS_TOLD
 from patrol.api.services import Services
 from patrol.overrides.model import STORABLE, Acknowledgement
 from patrol.overrides.overlay import UnfitSettingError, overlaid
@@ -21,6 +22,7 @@ from patrol.overrides.store import OverrideStore
 from patrol.schedule.pauses import find_pause
 from patrol.settings.load import LoadedSettings, OriginKind
 from patrol.settings.problems import variable_name
+from patrol.settings.schema import known_keys, nearest_key
 
 AUTONOMY = "patrol.autonomy"
 
@@ -75,7 +77,7 @@ def store(services: Services, access: Access, connection: Connection, values: Ma
     set_ones = {key: value for key, value in values.items() if value is not None}
     unknown = sorted(set(values) - set(STORABLE))
     if unknown:
-        raise _invalid({key[:80]: "cannot be changed here" for key in unknown[:20]})
+        raise _invalid({key[:80]: _why_not(key[:80]) for key in unknown[:FIELDS_TOLD]})
     fixed = [key for key in set_ones if found.given.origin(key).kind is OriginKind.ENVIRONMENT]
     if fixed:
         details = {"fields": {key: f"the environment sets it: {variable_name(key)}" for key in fixed}}
@@ -98,6 +100,14 @@ def unacknowledged() -> ApiError:
     """The refusal of autonomy `full` that nobody stands for."""
     message = "Autonomy full needs a current acknowledgement: POST /api/ai/patrol/autonomy/acknowledgement"
     return ApiError(HTTPStatus.CONFLICT, "autonomy_not_acknowledged", message)
+
+
+def _why_not(key: str) -> str:
+    """Why there is nothing to store under a key."""
+    if key in known_keys():
+        return "cannot be changed here: it is set on the machine alone, in the settings file or the environment"
+    near = nearest_key(key)
+    return f"unknown key; nearest: {near}" if near else "unknown key; GET /api/settings lists those that can be changed"
 
 
 def _is_writable(value: object) -> bool:

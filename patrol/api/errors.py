@@ -15,14 +15,13 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from patrol.api.fields import fields_told
 from patrol.database import DatabaseBusyError, StorageError
 
 _log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 5
 """How soon a client may ask again where the database was busy."""
-
-FIELDS_TOLD = 20
 
 
 class ErrorEnvelope(BaseModel):
@@ -79,15 +78,15 @@ def from_http(error: HTTPException) -> ApiError:
     return ApiError(error.status_code, code, message, headers=error.headers)
 
 
-def from_validation(error: RequestValidationError) -> ApiError:
-    """What does not fit the fields of a route: which fields, and why; never their values."""
+def from_validation(error: RequestValidationError, body: object = None) -> ApiError:
+    """What does not fit the fields of a route: which fields, and why; never their values.
+
+    `body`: the model of the body of that route.
+    """
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):
         return ApiError(HTTPStatus.BAD_REQUEST, "invalid_json", "The body is not JSON")
-    fields: dict[str, str] = {}
-    for each in found[:FIELDS_TOLD]:
-        place = [str(step)[:80] for step in each["loc"]]
-        fields.setdefault(".".join(place[1:] or place), str(each["msg"])[:200])
+    fields = fields_told(found, body, skipped=1)
     names = ", ".join(fields)
     return ApiError(
         HTTPStatus.BAD_REQUEST, "invalid_request", f"Not as it should be: {names}", details={"fields": fields}
@@ -111,9 +110,10 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, ApiError)  # noqa: S101 - what this is registered for, below
         return refusal(error)
 
-    async def invalid(_request: Request, error: Exception) -> Response:
+    async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
-        return refusal(from_validation(error))
+        body = getattr(request.scope.get("route"), "body_field", None)
+        return refusal(from_validation(error, body.field_info.annotation if body is not None else None))
 
     async def storage(request: Request, error: Exception) -> Response:
         assert isinstance(error, StorageError)  # noqa: S101

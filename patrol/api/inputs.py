@@ -20,6 +20,7 @@ from pydantic import (
 
 from findings.rows import storable
 from patrol.api.errors import ApiError
+from patrol.api.fields import fields_told
 from patrol.api.services import Services
 
 NOTE_CHARACTERS = 2_000
@@ -99,10 +100,7 @@ def fitted(model: type[Model], value: Any, code: str) -> Model:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        fields = {
-            ".".join(str(step)[:80] for step in each["loc"]) or "body": str(each["msg"])[:200]
-            for each in error.errors(include_url=False, include_input=False)[:20]
-        }
+        fields = fields_told(error.errors(include_url=False, include_input=False), model)
         names = ", ".join(fields)
         message = f"Not as it should be: {names}"
         raise ApiError(HTTPStatus.BAD_REQUEST, code, message, details={"fields": fields}) from error

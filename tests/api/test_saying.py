@@ -119,6 +119,30 @@ def test_the_phone_acknowledges_and_does_not_suppress(filed: Filled) -> None:
 # --- rules ---
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field", "text"),
+    [
+        ("POST", f"{PATROL}/snooze", {"duration_hour": 1}, "duration_hour", "nearest: duration_hours"),
+        ("POST", f"{PATROL}/acknowledge", {"zzz": 1}, "zzz", "there is finding_id, note"),
+        ("POST", f"{PATROL}/run", {"resource_id": ["nas"]}, "resource_id", "nearest: resource_ids"),
+        (
+            "PUT",
+            "/api/resources/nas/operator-state",
+            {"maintenance": {"end_at": "2027-01-01T00:00:00Z"}},
+            "maintenance.end_at",
+            "nearest: ends_at",
+        ),
+        ("POST", "/api/login", {"user": "ann"}, "user", "nearest: username"),
+    ],
+)
+def test_a_field_that_there_is_not_is_told_with_the_one_that_was_meant(
+    api: Filled, method: str, path: str, body: object, field: str, text: str
+) -> None:
+    answer = api.call(method, path, json=body)
+    assert answer.status_code == 400
+    assert answer.json()["details"]["fields"][field] == f"there is no such field; {text}"
+
+
 def test_a_rule_holds_until_it_is_ended(filed: Filled) -> None:
     made = filed.post(f"{PATROL}/suppressions", {"kind": "high_disk", "reason": "scratch space"})
     assert made.status_code == 201

@@ -89,6 +89,27 @@ def test_what_does_not_fit_changes_nothing(api: Filled, body: object, field: str
     assert value(api, "triggers.alerts") == (True, "default")
 
 
+@pytest.mark.parametrize(
+    ("body", "field", "text"),
+    [
+        ({"patrol.intervall": "2h"}, "patrol.intervall", "unknown key; nearest: patrol.interval"),
+        ({"patrol": {"intervall": "2h"}}, "patrol.intervall", "unknown key; nearest: patrol.interval"),
+        ({"intervall": "2h"}, "intervall", "unknown key; nearest: patrol.interval"),
+        ({"zzzzzz": 1}, "zzzzzz", "unknown key; GET /api/settings lists those that can be changed"),
+        (
+            {"model.api_key": "secret"},
+            "model.api_key",
+            "cannot be changed here: it is set on the machine alone, in the settings file or the environment",
+        ),
+        ({"paused": {"untill": None}}, "paused.PauseWish.untill", "there is no such field; nearest: until"),
+    ],
+)
+def test_a_key_that_cannot_be_is_told_with_the_one_that_was_meant(
+    api: Filled, body: object, field: str, text: str
+) -> None:
+    assert patch(api, body).json()["details"]["fields"][field] == text
+
+
 def test_a_pause_is_set_and_ended(api: Filled) -> None:
     until = (START + timedelta(hours=1)).isoformat()
     assert patch(api, {"paused": {"until": until, "reason": "moving"}}).json()["paused"]["reason"] == "moving"
