@@ -119,7 +119,9 @@ def _unproven(access: Access) -> ApiError | None:
     if access.is_rejected:
         return _unauthorized("invalid_credentials", "The token or password is not valid, or not any more")
     if not access.name:
-        return _unauthorized("authentication_required", "Send a token: Authorization: Bearer ..., or log in")
+        return _unauthorized(
+            "authentication_required", "Send a token in the header Authorization (Bearer ...), or log in"
+        )
     return None
 
 

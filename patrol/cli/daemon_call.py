@@ -115,13 +115,22 @@ class DaemonPlace:
         return CommandError(f"no daemon answers at {self} ({reason}); without one: patrol run --scope NAME")
 
 
+_KNOWN_BY = "; here: --token-file FILE; on the daemon's host: `patrol token create NAME --scope ai:execute`"
+_OPTIONS = {
+    "authentication_required": _KNOWN_BY,
+    "invalid_credentials": _KNOWN_BY,
+    "patrol_scope_unresolved": "; here: --resource NAME",
+}
+"""By the code of a refusal: the options of a command that do what the message asks for in terms of the API."""
+
+
 def refusal(status: int, document: Any) -> CommandError:
     """A refusal of the daemon, with what it says of it."""
     said = document if isinstance(document, dict) else {}
     details = said.get("details") if isinstance(said.get("details"), dict) else {}
     candidates = (details or {}).get("candidates")
     hint = f"; candidates: {json.dumps(candidates)}" if candidates else ""
-    text = f"{said.get('message') or f'the daemon answers {status}'}{hint}"
+    text = f"{said.get('message') or f'the daemon answers {status}'}{hint}{_OPTIONS.get(str(said.get('code')), '')}"
     usage = status in {http.client.BAD_REQUEST, http.client.UNPROCESSABLE_ENTITY, http.client.CONFLICT}
     return CommandError(text, ExitCode.USAGE if usage else ExitCode.FAILED)
 

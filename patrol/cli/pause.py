@@ -42,20 +42,26 @@ def pause_runs(
     end = parse_end(lasting, until, now)
     loaded = load(config_file)
     with records(loaded, storage) as answering:
-        found = answering.ask(ShowPause() if show else PauseRuns(until=end, reason=reason), PauseTold).pause
+        answer = answering.ask(ShowPause() if show else PauseRuns(until=end, reason=reason), PauseTold)
+    found = answer.pause
     if as_json:
         write_json({"paused": found is not None, "pause": view(found)})
     else:
         write(told(found))
+        if answer.replaced is not None:
+            write(f"It was paused already, {_lasting(answer.replaced)}. That does not hold any more.")
 
 
 def told(found: Pause | None) -> str:
     """A pause as a sentence for people."""
     if found is None:
         return "Not paused."
+    return f"Paused since {instant(found.since)} by {visible(found.author)}, {_lasting(found)}"
+
+
+def _lasting(found: Pause) -> str:
     end = f"until {instant(found.until)}" if found.until is not None else "until `patrol resume`"
-    why = f": {visible(found.reason)}" if found.reason else ""
-    return f"Paused since {instant(found.since)} by {visible(found.author)}, {end}{why}"
+    return f"{end}: {visible(found.reason)}" if found.reason else end
 
 
 def view(found: Pause | None) -> Any:

@@ -51,12 +51,16 @@ def add(
     """
     now = datetime.now(UTC)
     starts_at = parse_time("--from", starting) if starting else None
+    ends_at = parse_end(lasting, until, starts_at or now)
+    wanted = _kind(maintenance, offline, suppress)
+    if wanted is SilenceKind.MAINTENANCE and ends_at is None:
+        raise CommandError('a maintenance window needs its end: --for "2h" or --until TIME')
     wish = Wish(
-        kind=_kind(maintenance, offline, suppress),
+        kind=wanted,
         resource=resource,
         finding_kind=kind,
         starts_at=starts_at,
-        ends_at=parse_end(lasting, until, starts_at or now),
+        ends_at=ends_at,
         reason=reason,
     )
     loaded = load(config_file)

@@ -134,7 +134,7 @@ def _print(output: Console, found: Sequence[Token], now: datetime) -> None:
             ", ".join(sorted(each.scopes)) or "nothing",
             each.bound_to,
             _state(each, now),
-            instant(each.expires_at) if each.expires_at is not None else "revoked",
+            instant(each.expires_at) if each.expires_at is not None else "no end",
             instant(each.last_used_at) if each.last_used_at is not None else "never",
             each.id,
         )

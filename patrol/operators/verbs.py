@@ -26,7 +26,7 @@ class RefusedError(Exception):
     """At least one finding could not take the verb, so none did. `refusals`: each with its finding and its reason."""
 
     def __init__(self, refusals: Sequence[VerbRefusedError]) -> None:
-        super().__init__("\n".join(f"{each.finding_id}: {each.field}: {each}" for each in refusals))
+        super().__init__("\n".join(f"{each.finding_id}: {each}" for each in refusals))
         self.refusals = tuple(refusals)
 
 

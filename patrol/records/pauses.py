@@ -9,9 +9,10 @@ from patrol.schedule.pauses import Pause, find_pause, pause, resume
 
 
 class PauseTold(msgspec.Struct, frozen=True, kw_only=True):
-    """The pause in force, or the one that was just ended; None where there is none."""
+    """The pause in force, or the one that was just ended; None where there is none. `replaced`: by this word."""
 
     pause: Pause | None
+    replaced: Pause | None = None
 
 
 class ShowPause(Question, frozen=True, kw_only=True):
@@ -31,6 +32,8 @@ class PauseRuns(Question, frozen=True, kw_only=True):
 
     def answer(self, desk: Desk, /) -> PauseTold:
         """Pauses."""
+        with desk.database.read() as connection:
+            before = find_pause(connection, desk.org_id, desk.clock())
         try:
             made = pause(
                 desk.database,
@@ -44,7 +47,7 @@ class PauseRuns(Question, frozen=True, kw_only=True):
         except ValueError as error:
             raise QuestionRefusedError(f"--until: {error}", WRONG) from error
         desk.settings_changed()
-        return PauseTold(pause=made)
+        return PauseTold(pause=made, replaced=before)
 
 
 class ResumeRuns(Question, frozen=True, kw_only=True):

@@ -202,7 +202,14 @@ def test_the_exit_code_is_that_of_a_run(patrol, daemon: Daemon, run: dict[str, o
     ("status", "document", "code", "said"),
     [
         (422, {"message": "web could be two", "details": {"candidates": {"web": ["vm:lab:100"]}}}, 2, "vm:lab:100"),
-        (401, {"message": "Send a token"}, 1, "Send a token"),
+        (
+            401,
+            {"code": "authentication_required", "message": "Send a token"},
+            1,
+            "Send a token; here: --token-file FILE",
+        ),
+        (401, {"code": "invalid_credentials"}, 1, "`patrol token create NAME --scope ai:execute`"),
+        (422, {"code": "patrol_scope_unresolved", "message": "name it in resource_ids"}, 2, "here: --resource NAME"),
         (500, None, 1, "500"),
         (200, {"other": 1}, 1, "no Patrol"),
     ],

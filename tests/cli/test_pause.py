@@ -37,6 +37,15 @@ def test_a_pause_says_since_when_until_when_by_whom_and_why_and_ends_by_resume(p
     assert patrol("pause", "--show")[1] == "Not paused.\n"
 
 
+def test_a_second_pause_says_what_it_replaces(patrol):
+    patrol("pause", "--reason", "new disks", "--until", "2998-01-01T00:00:00+00:00")
+    code, out, _ = patrol("pause", "--reason", "new cables")
+    first, second = out.splitlines()
+    assert (code, first.endswith("until `patrol resume`: new cables")) == (0, True)
+    assert second == "It was paused already, until 2998-01-01 00:00:00Z: new disks. That does not hold any more."
+    assert patrol("pause", "--show")[1] == f"{first}\n"
+
+
 def test_scripts_read_the_same(patrol):
     made = json.loads(patrol("pause", "--json")[1])
     assert (made["paused"], made["pause"]["until"]) == (True, None)

@@ -145,13 +145,13 @@ def test_acknowledging_and_notes_are_shown(patrol: Patrol, ids: list[str]) -> No
         (("snooze", "ID", "--for", "0"), 2, "--for: it lasts no time"),
         (("snooze", "ID", "--for", "2h", "--until", "2999-01-01"), 2, "--for and --until exclude each other"),
         (("snooze", "ID", "--until", "tomorrow"), 2, "--until: tomorrow is no time"),
-        (("snooze", "ID", "--until", "2001-01-01"), 2, "until: a snooze that is over already"),
+        (("snooze", "ID", "--until", "2001-01-01"), 2, "ID: a snooze that is over already"),
         (("dismiss", "ID"), 2, "Missing option '--reason'"),
         (("dismiss", "ID", "--reason", "odd"), 2, "'odd' is not one of"),
         (("dismiss", "ID", "--reason", "not_an_issue", "--for", "2d"), 2, "use will_fix_later, or snooze it"),
         (("suppress", "abc"), 1, "a beginning needs at least 8 hex digits"),
         (("suppress", "ID", "00000000"), 1, "no finding has the id 00000000"),
-        (("undo", "ID"), 2, "nothing in force that could be taken back"),
+        (("undo", "ID"), 2, "ID: nothing in force that could be taken back"),
         (("undo", "ID", "ID2"), 2, "nothing was changed"),
         (("note", "ID"), 2, "Missing option '--note'"),
     ],
@@ -162,7 +162,7 @@ def test_what_is_wrong_is_named_with_the_way_out(
     given = [{"ID": ids[0], "ID2": ids[1]}.get(argument, argument) for argument in arguments]
     ended, out, err = patrol("findings", *given)
     assert (ended, out) == (code, "")
-    assert said in err
+    assert said.replace("ID", ids[0]) in err
     assert listed(patrol, "silenced") == []
 
 
@@ -204,7 +204,7 @@ def test_a_rule_for_a_kind_and_a_thing_that_is_off(patrol: Patrol, ids: list[str
         (("--resource", "wep", "--offline"), "--resource: no resource is called wep; nearest: web"),
         (("--kind", "high_dsk", "--suppress"), "--kind: no finding is of the kind high_dsk; nearest: high_disk"),
         (("--kind", "source_blind", "--suppress"), "--kind: source_blind is how Patrol says"),
-        (("--resource", "web", "--maintenance"), "--until: a maintenance window needs its end"),
+        (("--resource", "web", "--maintenance"), 'a maintenance window needs its end: --for "2h" or --until TIME'),
         (("--resource", "web", "--maintenance", "--from", "x", "--for", "2h"), "--from: x is no time"),
         (("--resource", "web", "--maintenance", "--until", "2001-01-01"), "--until: it would be over already"),
     ],

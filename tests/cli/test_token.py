@@ -48,6 +48,7 @@ def test_scripts_read_what_people_read(patrol):
     assert (listed["state"], listed["expires_at"], listed["last_used_at"]) == ("valid", None, None)
     shown = patrol("list")[1]
     assert "grafana" in shown
+    assert ("no end" in shown, "revoked" in shown) == (True, False)
 
 
 def test_a_revoked_token_is_listed_among_all(patrol):
