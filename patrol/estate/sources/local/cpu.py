@@ -28,7 +28,10 @@ EARLIER = "cpu_earlier"
 _USER_HZ = 100  # ticks per second of /proc/stat: what the kernel shows to programs on every usual architecture
 _BUSY = ("user", "nice", "system", "irq", "softirq")
 _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-_FIX = "run patrol again in 5 minutes, or let a timer call patrol sample each minute"
+_FIX = (
+    "with the daemon (patrol serve) it comes by itself after its next samples, within some minutes; "
+    "without it: run patrol again in 5 minutes, or let a timer call patrol sample each minute"
+)
 _HEX_32 = re.compile(r"[0-9a-f]{32}")
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 # Less than this share of the time accounted for: the machine was asleep or paused in between.
