@@ -15,6 +15,7 @@ from patrol.agent.budget import NOTHING, budget_refusal, limits_of, limits_text
 from patrol.cli.app import COMMANDS
 from patrol.cli.checks import Check, Health
 from patrol.cli.configuration import ConfigOption, load
+from patrol.cli.daemon_check import daemon_check
 from patrol.cli.display import cell, console
 from patrol.cli.exit_codes import ExitCode
 from patrol.cli.gaps import print_gaps
@@ -23,6 +24,7 @@ from patrol.cli.model_check import model_checks
 from patrol.cli.options import JsonOption
 from patrol.cli.output import write_json
 from patrol.cli.progress import told_progress
+from patrol.cli.records import this_command
 from patrol.cli.run_document import investigations
 from patrol.database import StorageError, open_database, owner_refusal
 from patrol.database.place import file_of, parse_url, shown
@@ -70,7 +72,8 @@ def doctor(
     """Tries settings, limits, database, model and sources. Nothing is filed; no database is made."""
     loaded = load(config_file)
     model = loaded.settings.model
-    checks = [_settings(loaded), _alerts(loaded), _database(loaded)]
+    daemon = daemon_check(loaded)
+    checks = [_settings(loaded), _alerts(loaded), daemon.check, _database(loaded, daemon.database)]
     checks += model_checks(model, loaded.database_url, try_it=not no_model)
     checks += [_budget(loaded)] if model.name else []
     checks.append(_investigations(loaded))
@@ -102,13 +105,17 @@ def _alerts(loaded: LoadedSettings) -> Check:
     return Check(name="limits", health=Health.OK, detail=f"from {path}")
 
 
-def _database(loaded: LoadedSettings) -> Check:
+def _database(loaded: LoadedSettings, by_daemon: str | None) -> Check:
+    """`by_daemon`: the database that the daemon of these settings holds and reads."""
     try:
         url = parse_url(loaded.database_url)
         path = file_of(url)
-        if path is not None and not path.exists():
+        is_absent = path is not None and not path.exists()
+        refusal = None if path is None else owner_refusal(path, os.geteuid(), this_command())
+        if by_daemon is not None and (is_absent or refusal is not None):
+            return Check(name="database", health=Health.OK, detail=f"{by_daemon}: the daemon holds it and reads it")
+        if path is not None and is_absent:
             return _absent(path)
-        refusal = None if path is None else owner_refusal(path, os.geteuid())
         if refusal is not None:
             return Check(name="database", health=Health.PROBLEM, detail=refusal)
         database = open_database(loaded.database_url)
@@ -135,6 +142,8 @@ def _budget(loaded: LoadedSettings) -> Check:
     limits = limits_of(loaded.settings.budget)
     try:
         path = file_of(parse_url(loaded.database_url))
+        if path is not None and owner_refusal(path, os.geteuid()) is not None:
+            return Check(name="budget", health=Health.OK, detail=f"{limits_text(limits)}; spent: known to its owner")
         spent = NOTHING_USED if path is not None and not path.exists() else _spent(loaded.database_url, now)
     except StorageError:  # said by the check of the database
         return Check(name="budget", health=Health.OK, detail=limits_text(limits))

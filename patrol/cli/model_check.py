@@ -1,6 +1,7 @@
 """The model's part of `patrol doctor`: tried as a run would use it, what is missing told with what mends it."""
 
 import asyncio
+import os
 from datetime import UTC, datetime
 
 from patrol.agent.breaker import STORED_AS, Breaker, BreakerState
@@ -8,7 +9,7 @@ from patrol.agent.probe import Aspect, Probe, probe
 from patrol.cli.checks import Check, Health
 from patrol.cli.model_work import usd_text
 from patrol.cli.progress import told_progress
-from patrol.database import StorageError, open_database
+from patrol.database import StorageError, open_database, owner_refusal
 from patrol.database.place import file_of, parse_url
 from patrol.run.model_work.store import ModelWorkStore
 from patrol.settings.model import ModelSection
@@ -43,7 +44,7 @@ def _forgive(database_url: str) -> bool:
     """Ends the time for which runs leave the model alone; whether there was one."""
     try:
         path = file_of(parse_url(database_url))
-        if path is not None and not path.exists():
+        if path is not None and (not path.exists() or owner_refusal(path, os.geteuid()) is not None):
             return False
         database = open_database(database_url)
     except StorageError:

@@ -116,14 +116,14 @@ def _by_daemon(loaded: LoadedSettings) -> tuple[Records | None, str]:
             found = DaemonRecords.met(connection)
     except NotLetInError as error:
         return None, str(error)
-    if not _is_meant(loaded, found.database):
+    if not is_meant(loaded, found.database):
         return None, ""
     found.check_version()
     note(f"patrol: daemon at {found.path}, database {found.database}")
     return found, ""
 
 
-def _is_meant(loaded: LoadedSettings, database: str) -> bool:
+def is_meant(loaded: LoadedSettings, database: str) -> bool:
     """Whether the settings mean the database of this name, or none by name."""
     if loaded.settings.storage.url is None:
         return True
@@ -162,7 +162,9 @@ def reach_daemon(loaded: LoadedSettings) -> tuple[socket.socket | None, str]:
 def this_command() -> str:
     """The command line as it was typed, for a message that says how else to run it."""
     program = Path(sys.argv[0]).name
-    return shlex.join(["patrol", *sys.argv[1:]]) if program in {"patrol", "__main__.py"} else "patrol ..."
+    typed = shlex.join(["patrol", *sys.argv[1:]]) if program in {"patrol", "__main__.py"} else "patrol ..."
+    named = os.environ.get("PATROL_CONFIG")  # sudo hands no variables on
+    return f"env {shlex.quote(f'PATROL_CONFIG={Path(named).expanduser().absolute()}')} {typed}" if named else typed
 
 
 @contextmanager

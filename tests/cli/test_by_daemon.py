@@ -317,6 +317,21 @@ def test_root_asks_and_may_not_open_what_belongs_to_the_daemon(patrol: Patrol, h
     assert house.as_user(THE_DAEMONS, "runs", "list", "--json")[1] == patrol("runs", "list", "--json")[1]
 
 
+def test_the_doctor_names_the_daemon_and_its_database(patrol: Patrol, house: House, monkeypatch) -> None:
+    held, mine = house.state / "patrol.db", version("patrold")
+    strays = [house.state / "patrol.db-wal", house.state / "patrol.db-shm"]
+    before = [each.stat().st_uid for each in strays if each.exists()]
+    for url in (None, house.url):
+        if url is not None:
+            monkeypatch.setenv("PATROL_STORAGE__URL", url)
+        checks = {each["name"]: each for each in json.loads(patrol("doctor", "--json")[1])["checks"]}
+        assert checks["daemon"]["detail"] == f"answers at {house.socket}, version {mine}, database {held}"
+        assert [checks[name]["health"] for name in ("daemon", "database")] == ["ok", "ok"]
+        if IS_ROOT or url is None:
+            assert checks["database"]["detail"] == f"{held}: the daemon holds it and reads it"
+    assert [each.stat().st_uid for each in strays if each.exists()] == before
+
+
 @as_root
 def test_others_are_not_let_in_and_are_told_so_where_they_cannot_open_the_database_either(house: House) -> None:
     code, out, err = house.as_user(SOMEBODY, "runs", "list")

@@ -9,6 +9,7 @@ import pytest
 from findings.investigation import Refusal
 from patrol.__main__ import main
 from patrol.cli.model_work import refusal_text
+from patrol.cli.records import this_command
 
 Answer = tuple[int, str, str]
 
@@ -62,3 +63,14 @@ def test_every_reason_not_to_look_into_a_finding_is_explained(reason: Refusal) -
 
 def test_a_reason_of_another_version_is_shown_as_it_is() -> None:
     assert refusal_text("day_is_full") == "day_is_full"
+
+
+def test_the_command_for_another_user_keeps_the_settings_that_a_variable_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["/usr/bin/patrol", "runs", "list"])
+    monkeypatch.delenv("PATROL_CONFIG", raising=False)
+    assert this_command() == "patrol runs list"
+    monkeypatch.setenv("PATROL_CONFIG", "my house.toml")
+    assert this_command() == f"env 'PATROL_CONFIG={tmp_path}/my house.toml' patrol runs list"
