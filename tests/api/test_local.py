@@ -100,7 +100,7 @@ def test_who_is_there_is_told_to_a_command_of_any_version_and_no_more_is_done(at
     for body in (asked(None, "0.0.1"), asked(PAUSE, "0.0.1"), asked({"type": "FromTheFuture"}, "9.9")):
         told = ask(at_home, ROOT, body).json()
         assert (told["version"], told["refusal"], told["answer"]) == (MINE, None, None)
-    assert ask(at_home, ROOT, asked({"type": "ShowPause"})).json()["answer"] == {"pause": None}
+    assert ask(at_home, ROOT, asked({"type": "ShowPause"})).json()["answer"] == {"pause": None, "replaced": None}
 
 
 @dataclass
