@@ -22,6 +22,7 @@ from patrol.run.sampler import Sampler
 from patrol.run.sources import configured_sources, light_sources
 from patrol.settings.load import LoadedSettings
 from patrol.settings.model import ModelSection, Settings, TriggersSection
+from signals.alert_settings import load_alert_settings
 
 AT_A_START = ("storage", "api")
 """Sections that are read when the daemon starts, and at no other time."""
@@ -141,3 +142,12 @@ def secrets_of(loaded: LoadedSettings) -> Iterator[str]:
 def not_taken_up(old: Settings, new: Settings) -> list[str]:
     """Sections that changed, and that only a start takes up."""
     return [name for name in AT_A_START if getattr(old, name) != getattr(new, name)]
+
+
+def check_alert_settings(old: Settings, new: Settings) -> None:
+    """A file that is named anew has to be there and right. For one that was right, its last good state holds.
+
+    Raises AlertSettingsError.
+    """
+    if new.alerts.file is not None and new.alerts.file != old.alerts.file:
+        load_alert_settings(new.alerts.file)

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from patrol.api.live.hub import RunFeed, StreamHub
 from patrol.daemon.executor import Executor
 from patrol.daemon.first_round import ask_for_first, insist
-from patrol.daemon.in_force import InForce, not_taken_up, secrets_of
+from patrol.daemon.in_force import InForce, check_alert_settings, not_taken_up, secrets_of
 from patrol.daemon.notify import Supervision, alive, ready, reloading, status, stopping
 from patrol.daemon.observers import Observers
 from patrol.daemon.sole import alone_with
@@ -38,9 +38,7 @@ from patrol.schedule.upcoming import FirstRound
 from patrol.schedule.upkeep import Upkeep, recover
 from patrol.schedule.zone import find_zone
 from patrol.settings.load import LoadedSettings, load_settings
-from patrol.settings.model import Settings
 from patrol.settings.problems import SettingsProblemError
-from signals.alert_settings import load_alert_settings
 
 _log = structlog.stdlib.get_logger("patrol.daemon")
 
@@ -341,7 +339,7 @@ class Daemon:
             try:
                 given = await asyncio.to_thread(self.load, self.config)
                 loaded = await asyncio.to_thread(self._with_stored, given)
-                await asyncio.to_thread(self._check_alert_settings, loaded.settings)
+                await asyncio.to_thread(check_alert_settings, self.in_force.settings, loaded.settings)
                 await self.timetable.reload(self._jobs(loaded))
             except (SettingsProblemError, StorageError, OSError, ValueError) as error:
                 self._refused = f"new settings were refused at {self.clock():%H:%M} UTC: see the log"
@@ -355,15 +353,6 @@ class Daemon:
             self._tell(ready())
             self._tell_status()
             self.nudge()
-
-    def _check_alert_settings(self, settings: Settings) -> None:
-        """A file that is named anew has to be there and right. For one that was right, its last good state holds.
-
-        Raises AlertSettingsError.
-        """
-        file = settings.alerts.file
-        if file is not None and file != self.in_force.settings.alerts.file:
-            load_alert_settings(file)
 
     def settings_changed(self) -> None:
         """An operator stored settings, or paused or resumed. From any thread."""
