@@ -17,6 +17,7 @@ import pytest
 
 from findings.store import FindingStore
 from patrol.__main__ import main
+from patrol.daemon.sole import FilePlace
 from patrol.database import Database, open_database
 from patrol.database.copies import COPIES_KEPT, copy_database, keep_copy, kept_copies
 from patrol.database.place import parse_url
@@ -509,6 +510,29 @@ def test_an_upgrade_of_an_empty_file_makes_the_schema_and_a_backup_of_one_says_s
     code, out, _ = patrol("db", "upgrade")
     assert (code, "it was not there" in out) == (0, True)
     assert patrol("db", "check")[0] == 0
+
+
+def test_the_daemon_that_holds_the_file_is_named_with_how_to_stop_it(patrol, filled, file, tmp_path):
+    copy = tmp_path / "copy.db"
+    patrol("db", "backup", copy)
+    database = open_database(f"sqlite:///{file}")
+    place = FilePlace(file, "4711 on nas since 2026-03-01T12:00:00+00:00")
+    code, _, err = patrol("db", "restore", copy)
+    assert code == 1
+    assert "(process 4711 on nas, since 2026-03-01 12:00 UTC): systemctl stop patrol" in err
+    place.leave()
+    code, _, err = patrol("db", "restore", copy)
+    assert (code, "Wait for it to end" in err, "4711" in err) == (1, True, False)
+    database.close()
+
+
+def test_a_restore_says_whom_the_copy_lets_in(patrol, filled, file, tmp_path):
+    patrol("db", "backup", tmp_path / "before.db")
+    made = json.loads(patrol("token", "create", "old", "--scope", "*", "--json")[1])["token"]["id"]
+    patrol("db", "backup", tmp_path / "after.db")
+    patrol("token", "revoke", made)
+    assert "(1 valid, 0): revoke and remove again what was since" in patrol("db", "restore", tmp_path / "after.db")[1]
+    assert "knows no token and no user" in patrol("db", "restore", tmp_path / "before.db")[1]
 
 
 def test_two_restores_of_one_second_keep_both_files(filled, file):

@@ -10,13 +10,24 @@ from typing import Annotated
 import typer
 from sqlalchemy import Connection
 
+from patrol.accounts.presence import has_credential
+from patrol.accounts.tokens import TokenStore
+from patrol.accounts.users import UserStore
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.options import JsonOption, StorageOption
 from patrol.cli.output import note, visible, write, write_json
 from patrol.cli.records import this_command
-from patrol.database import Database, ForeignSchemaError, NewerSchemaError, StorageError, owner_refusal
+from patrol.daemon.sole import daemon_with
+from patrol.database import (
+    Database,
+    DatabaseBusyError,
+    ForeignSchemaError,
+    NewerSchemaError,
+    StorageError,
+    owner_refusal,
+)
 from patrol.database.checkup import Checkup, check_up
 from patrol.database.copies import copy_database, keep_copy
 from patrol.database.place import file_of, parse_url, shown
@@ -82,10 +93,28 @@ def restore(
     try:
         aside = put_back(file.absolute(), path, in_use=_in_use, now=_now())
     except StorageError as error:
-        raise CommandError(str(error), _code(error)) from error
+        raise _refused(error, path) from error
     write(f"{path}: now what {visible(str(file))} holds")
+    write(_who_is_let_in(path))
     if aside is not None:
-        write(f"What was there before: {aside}")
+        write(f"What was there before: {aside} (delete it when it is not needed any more; nothing else does)")
+
+
+def _who_is_let_in(path: Path) -> str:
+    """What a copy means for tokens and users: what was taken from them since it was made is theirs again."""
+    database = Database(parse_url(f"sqlite:///{path}"))
+    try:
+        if known_revision(database.engine) != NEWEST:
+            return "Tokens and users are those of the copy: revoke and remove again what was since"
+        with database.read() as connection:
+            valid = sum(each.is_valid(_now()) for each in TokenStore(connection).list_tokens())
+            users = len(UserStore(connection).list_users())
+            anybody = has_credential(connection)
+    finally:
+        database.close()
+    if not anybody:
+        return "The copy knows no token and no user: the daemon serves only this machine, without a credential"
+    return f"Tokens and users are those of the copy ({valid} valid, {users}): revoke and remove again what was since"
 
 
 @db.command("check")
@@ -150,7 +179,17 @@ def _as_it_is(config_file: Path | None, storage: str) -> Iterator[Database]:
         finally:
             database.close()
     except StorageError as error:
-        raise CommandError(str(error), _code(error)) from error
+        raise _refused(error, path) from error
+
+
+def _refused(error: StorageError, path: Path | None) -> CommandError:
+    """The error for people; where a daemon has the file, with that daemon and how to stop it."""
+    text = str(error)
+    if isinstance(error, DatabaseBusyError) and path is not None:
+        daemon = daemon_with(path)
+        if daemon is not None:
+            text = f"{error.place}: {error.wrong}. That is the daemon ({daemon}): systemctl stop patrol, or end it"
+    return CommandError(text, _code(error))
 
 
 def _code(error: StorageError) -> ExitCode:

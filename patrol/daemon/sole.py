@@ -164,6 +164,25 @@ class FilePlace:
         return file
 
 
+def daemon_with(database: Path) -> str | None:
+    """Which daemon has its place at this file now, in words; None if none has. Makes and changes nothing."""
+    try:
+        file = os.open(f"{database.resolve()}-daemon", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except (
+        OSError
+    ):  # none was ever there; or its file is not for this user, who then finds out by the database's own locks
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # gone with the file, which is closed at once
+    except BlockingIOError:
+        return _holder(os.pread(file, 400, 0).decode("utf-8", "replace").strip())
+    except OSError:  # a file system without such locks
+        return None
+    finally:
+        os.close(file)
+    return None
+
+
 def _holder(said: str) -> str:
     """Who the file says it is, in words; what it says may be anything."""
     match = _HOLDER.fullmatch(said)
