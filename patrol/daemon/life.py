@@ -20,6 +20,7 @@ from patrol.daemon.first_round import ask_for_first, insist
 from patrol.daemon.in_force import InForce, check_alert_settings, not_taken_up, secrets_of
 from patrol.daemon.notify import Supervision, alive, ready, reloading, status, stopping
 from patrol.daemon.observers import Observers
+from patrol.daemon.run_line import job_line
 from patrol.daemon.sole import alone_with
 from patrol.daemon.standing import Standing, standing, status_text
 from patrol.database import Database, StorageError
@@ -139,7 +140,7 @@ class Daemon:
             org_id=self.org_id,
             clock=self.clock,
             seed=socket.gethostname(),
-            told=lambda job, text: _log.warning("job", job=job, said=text),
+            told=job_line,
         )
 
     async def run(self) -> None:

@@ -12,6 +12,12 @@ from patrol.work.queue import Claim
 
 _log = structlog.stdlib.get_logger("patrol.run")
 _FAILED = frozenset({RunStatus.CRASHED, RunStatus.ERROR, RunStatus.TIMED_OUT})
+_jobs_log = structlog.stdlib.get_logger("patrol.daemon")
+
+
+def job_line(job: str, text: str, *, is_harmless: bool = False) -> None:
+    """Writes what a job of the timetable has to say."""
+    (_jobs_log.info if is_harmless else _jobs_log.warning)("job", job=job, said=text)
 
 
 def run_line(

@@ -23,6 +23,9 @@ class JobName(StrEnum):
     RECOVERY = "recovery"  # runs and claims whose process is gone, and records that are owed
 
 
+HARMLESS_LATE = frozenset({JobName.SAMPLER, JobName.ALERTS, JobName.RECOVERY})
+"""Due each minute or so: after every restart some time of them was missed, and the next one does all that is to do."""
+
 Enqueue = Callable[[Connection, Occurrence], None]
 Duty = Callable[[Occurrence], object]
 

@@ -15,7 +15,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from sqlalchemy import Connection
 
 from patrol.database import Database, StorageError
-from patrol.schedule.jobs import Job, JobName
+from patrol.schedule.jobs import HARMLESS_LATE, Job, JobName
 from patrol.schedule.model import JobState, Occurrence
 from patrol.schedule.store import JobStore
 from patrol.schedule.times import put_off
@@ -29,7 +29,7 @@ _WENT_BACK = timedelta(seconds=5)
 class Told(Protocol):
     """Told what an operator may want to know of a job: late, missed, failed."""
 
-    def __call__(self, job: str, text: str) -> None: ...
+    def __call__(self, job: str, text: str, *, is_harmless: bool = False) -> None: ...
 
 
 class Timetable:
@@ -152,7 +152,9 @@ class Timetable:
         self._states[job.name] = state
         if occurrence is not None:
             if occurrence.missed:
-                self._told(job.name, f"{occurrence.missed} times before this one went by, which makes up for them")
+                times = "once" if occurrence.missed == 1 else f"{occurrence.missed} times"
+                text = f"missed {times}: Patrol did not run, or could not begin it; this one makes up for it"
+                self._told(job.name, text, is_harmless=job.name in HARMLESS_LATE)
             await self._do(job, occurrence, failed_before=bool(state.last_error))
         await self._go_on(job)
         return occurrence

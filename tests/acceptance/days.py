@@ -324,7 +324,7 @@ class Life(NoObserver):
         )
         return [job for job in upkeep.jobs(self.world.zone) if job.name in self._followed]
 
-    def _said(self, job: str, text: str) -> None:
+    def _said(self, job: str, text: str, *, is_harmless: bool = False) -> None:
         self.world.told.append(f"{job}: {text}")
 
     @asynccontextmanager

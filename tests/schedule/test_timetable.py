@@ -30,6 +30,7 @@ class House:
         self.now = now
         self.done: list[Occurrence] = []
         self.told: list[str] = []
+        self.harmless: list[str] = []
 
     def timetable(self, *jobs: Job, clock: Callable[[], datetime] | None = None, looks: float = 30) -> Timetable:
         return Timetable(
@@ -38,9 +39,13 @@ class House:
             org_id="default",
             clock=clock or (lambda: self.now),
             seed="here",
-            told=lambda job, text: self.told.append(f"{job}: {text}"),
+            told=self.hear,
             looked_after_seconds=looks,
         )
+
+    def hear(self, job: str, text: str, *, is_harmless: bool = False) -> None:
+        self.told.append(f"{job}: {text}")
+        self.harmless += [job] if is_harmless else []
 
     def job(self, name: JobName = JobName.PATROL, every: timedelta = HOUR, **more: object) -> Job:
         return Job(name=name, schedule=Every(every), **{"duty": self.done.append, **more})
@@ -77,7 +82,20 @@ def test_after_a_long_sleep_a_job_is_begun_once_and_says_what_it_makes_up_for(ho
 
     asyncio.run(life())
     assert [each.missed for each in house.done] == [9]
-    assert house.told == ["patrol: 9 times before this one went by, which makes up for them"]
+    assert house.told == ["patrol: missed 9 times: Patrol did not run, or could not begin it; this one makes up for it"]
+
+
+@pytest.mark.parametrize("name", JobName)
+def test_only_jobs_that_a_restart_makes_late_without_harm_are_told_as_such(house, name):
+    async def life() -> None:
+        table = house.timetable(house.job(name))
+        await table.plan()
+        house.now += 2 * HOUR
+        await table.begin(name)
+
+    asyncio.run(life())
+    assert house.told == [f"{name}: missed once: Patrol did not run, or could not begin it; this one makes up for it"]
+    assert bool(house.harmless) is (name in {JobName.SAMPLER, JobName.ALERTS, JobName.RECOVERY})
 
 
 def test_a_restart_each_day_does_not_keep_a_daily_job_from_running(house):
