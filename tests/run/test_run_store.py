@@ -113,6 +113,7 @@ FULL = RunRecord(
     cost_usd=0.25,
     cost_assumed=True,
     triage_flags=9,
+    finding_id="f1",
 )
 
 

@@ -244,5 +244,5 @@ def test_whatever_names_a_finding_names_the_one_that_took_it_in(any_database: Da
         found = {each.id: each.key for each in FindingStore(connection, DEFAULT_ORG).list_findings()}
         stored = connection.execute(select(table)).mappings().all()
     assert found.keys() == {twins[0].id, alone.id}
-    assert {each["finding_id"] for each in stored} == found.keys()
+    assert {each["finding_id"] for each in stored} - {""} == found.keys()  # a run may be about none
     assert all(each["finding_key"] == found[each["finding_id"]] for each in stored if "finding_key" in each)
