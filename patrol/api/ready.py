@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from fastapi import Response
 from starlette.concurrency import run_in_threadpool
 
-KEPT_FOR = timedelta(seconds=1)
+KEPT_FOR = timedelta(seconds=5)
 """A silence that ends is seen this much later at most; any change of the database is seen at once."""
 MOST_ANSWERS = 32
 MOST_BYTES = 4 << 20

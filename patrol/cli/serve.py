@@ -16,8 +16,8 @@ from patrol.cli.exit_codes import CommandError, ExitCode
 from patrol.cli.records import ORG, opened
 from patrol.daemon.in_force import secrets_of
 from patrol.daemon.interface import Interface
-from patrol.daemon.life import Daemon, DeadPartError
-from patrol.daemon.memory import give_back_early
+from patrol.daemon.life import Daemon, DeadPartError, Served
+from patrol.daemon.memory import give_back_early, leave_alone
 from patrol.daemon.notify import take_supervision
 from patrol.daemon.serving import ListenError, NoCredentialError
 from patrol.daemon.sole import OtherDaemonError
@@ -51,7 +51,7 @@ def serve(config_file: ConfigOption = None) -> None:
                 clock=_now,
                 ids=_new_id,
                 org_id=ORG,
-                serve=Interface(),
+                serve=_started,
             )
             await daemon.run()
 
@@ -65,6 +65,13 @@ def serve(config_file: ConfigOption = None) -> None:
         except DeadPartError as error:
             raise CommandError(f"a part of the daemon has ended: {error}", ExitCode.FAILED) from error
     structlog.stdlib.get_logger("patrol.daemon").info("closed")
+
+
+async def _started(daemon: Daemon) -> Served:
+    """Starts the interface, the last part of all."""
+    served = await Interface()(daemon)
+    leave_alone()
+    return served
 
 
 def _now() -> datetime:
