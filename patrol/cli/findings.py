@@ -11,6 +11,7 @@ from findings.grouping import Explained, under_their_parents
 from findings.loop import LoopState, last_fix, loop_state
 from findings.model import Basis, Finding, Severity, Transition
 from findings.silence import Quiet
+from findings.wanted import Wanted
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.display import cell, console, instant, table
@@ -24,7 +25,7 @@ from patrol.cli.output import write_json
 from patrol.cli.quiet import finding_view, quiet_of, quiet_text, said_text
 from patrol.cli.records import records
 from patrol.cli.stored import stored_in_force
-from patrol.records.findings import FindingList, ListFindings, OneFinding, ShowFinding, Wanted
+from patrol.records.findings import FindingList, ListFindings, OneFinding, ShowFinding
 from patrol.records.looks import LastLook, ShowLastLook
 
 findings = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

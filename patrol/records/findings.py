@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 
 import msgspec
 
-from findings.model import Finding, FindingState, Severity, Transition, TransitionReason
-from findings.silence import Silence, quiet
+from findings.model import Finding, Severity, Transition, TransitionReason
+from findings.silence import Silence
 from findings.silence_store import SilenceStore
 from findings.store import FindingConflictError, FindingStore
 from findings.units import unit_of
 from findings.verbs import Acknowledge, Dismiss, Note, Resolve, Snooze, Suppress, Undo, Verb
+from findings.wanted import Wanted
 from patrol.operators.ids import AmbiguousIdError, UnknownIdError, find_finding
 from patrol.operators.verbs import RefusedError, carry_out
 from patrol.records.desk import NOT_THERE, WRONG, Desk, Question, QuestionRefusedError
@@ -21,24 +21,6 @@ from patrol.run.model_work.store import ModelWorkStore
 
 WORDS_SHOWN = 10
 """Reports, verdicts and escalations of a finding, each."""
-
-
-class Wanted(StrEnum):
-    """Which findings to list."""
-
-    OPEN = "open"  # active and silenced
-    ACTIVE = "active"
-    SILENCED = "silenced"
-    RESOLVED = "resolved"
-    ALL = "all"
-
-
-_STATES = {
-    Wanted.OPEN: FindingState.OPEN,
-    Wanted.ACTIVE: FindingState.OPEN,
-    Wanted.SILENCED: FindingState.OPEN,
-    Wanted.RESOLVED: FindingState.RESOLVED,
-}
 
 
 class FindingList(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,12 +44,10 @@ class ListFindings(Question, frozen=True, kw_only=True):
         now = desk.clock()
         with desk.database.read() as connection:
             store = FindingStore(connection, desk.org_id)
-            found = store.list_findings(state=_STATES.get(self.state), severities=wanted)
+            found = store.list_findings(state=self.state.state, severities=wanted)
             silences = SilenceStore(connection, desk.org_id).list_silences(not_over_at=now)
-        if self.state in {Wanted.ACTIVE, Wanted.SILENCED}:
-            is_active = self.state is Wanted.ACTIVE
-            found = [each for each in found if (quiet(each, silences, now) is None) is is_active]
-        return FindingList(findings=found, silences=silences, at=now)
+        fitting = [each for each in found if self.state.fits(each, silences, now)]
+        return FindingList(findings=fitting, silences=silences, at=now)
 
 
 class FindingWords(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,8 +1,7 @@
 """Findings, read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
-from enum import StrEnum
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated
@@ -11,11 +10,11 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
-from findings.model import Finding, FindingState, Severity
+from findings.model import Finding, Severity
 from findings.rows import storable
-from findings.silence import Silence
 from findings.silence_store import SilenceStore
 from findings.store import FindingStore, ListPlace
+from findings.wanted import Wanted
 from patrol.api.access import Access
 from patrol.api.asking import RunAccepted, RunWish
 from patrol.api.documents.findings import (
@@ -37,24 +36,6 @@ router = APIRouter(route_class=GuardedRoute, tags=["findings"])
 
 MOST_FINDINGS = 500
 DEFAULT_WITH_RESOLVED = 200
-
-
-class Wanted(StrEnum):
-    """Which findings to list."""
-
-    ACTIVE = "active"  # open, and nobody asked for quiet
-    SILENCED = "silenced"
-    OPEN = "open"
-    RESOLVED = "resolved"
-    ALL = "all"
-
-
-_STATES = {
-    Wanted.ACTIVE: FindingState.OPEN,
-    Wanted.SILENCED: FindingState.OPEN,
-    Wanted.OPEN: FindingState.OPEN,
-    Wanted.RESOLVED: FindingState.RESOLVED,
-}
 
 
 class Listed(BaseModel):
@@ -106,7 +87,7 @@ def _list(request: Request, org_id: str, asked: Listed, limit: str, cursor: str)
     now = services.clock()
     with services.database.read() as connection:
         silences = SilenceStore(connection, org_id).list_silences(not_over_at=now)
-        fits = _filter(asked.wanted, silences, now)
+        fits = partial(asked.wanted.fits, silences=silences, now=now)
         if asked.run_id:
             found = _of_run(connection, org_id, storable(asked.run_id), after)
             page = [each for each in found if fits(each) and each.severity in asked.severities]
@@ -171,7 +152,7 @@ def _following(connection: Connection, org_id: str, asked: Listed) -> Following:
         return store.list_page(
             count,
             after=place,
-            state=_STATES.get(asked.wanted),
+            state=asked.wanted.state,
             severities=asked.severities,
             resource_id=storable(asked.resource_id) or None,
         )
@@ -189,15 +170,6 @@ def _filled(following: Following, fits: Callable[[Finding], bool], after: ListPl
             break
         after = ListPlace.of(read[-1])
     return page[:size]
-
-
-def _filter(wanted: Wanted, silences: Sequence[Silence], now: datetime) -> Callable[[Finding], bool]:
-    if wanted is Wanted.ACTIVE:
-        return lambda finding: finding.is_active(now, silences)
-    if wanted is Wanted.SILENCED:
-        return lambda finding: finding.is_open and finding.is_silenced(now, silences)
-    state = _STATES.get(wanted)
-    return lambda finding: state is None or finding.state is state
 
 
 def _of_run(connection: Connection, org_id: str, run_id: str, after: ListPlace | None) -> list[Finding]:
