@@ -117,6 +117,7 @@ def test_no_accepted_run_is_missing_and_no_finding_is_lost_or_doubled(tmp_path, 
             assert len(running) <= 2
             killed_in_a_run += bool(running)
         child = made.start()
+        promised.add(accepted(database, manual(), "last"))  # else it could be told to end before it listens
         until = time.monotonic() + 60
         while not is_settled(database):
             assert time.monotonic() < until, (tmp_path / "log").read_text()[-3000:]
