@@ -416,6 +416,17 @@ def test_a_wrong_variable_is_never_ignored(
     assert any(said in problem for problem in problems_of(tmp_path, ""))
 
 
+@pytest.mark.parametrize("variable", ["PATROL_SOURCES__NAME", "PATROL_SOURCES__0__NAME", "PATROL_SOURCE__FILE"])
+def test_the_nearest_variable_of_a_key_in_a_list_is_the_one_that_sets_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "x")
+    assert (
+        problems_of(tmp_path, "")[0]
+        == f"environment variable {variable}: unknown; nearest known variable: PATROL_SOURCES"
+    )
+
+
 TABLE_NAMES = st.sampled_from([*sections(), *lists(), "x", ""]) | st.text(max_size=8)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

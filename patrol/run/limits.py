@@ -74,7 +74,7 @@ def _last_good(settings: Settings, database: Database, file: Path, error: AlertS
     if known is None:
         raise error
     kept = parse_alert_settings(known.text, source=str(file))
-    note = f"{error} Until then the settings of {known.stored_at:%Y-%m-%d %H:%M} UTC are in force."
+    note = f"{error}. Until then the settings of {known.stored_at:%Y-%m-%d %H:%M} UTC are in force."
     source = f"{file} (last good, {known.stored_at:%Y-%m-%dT%H:%M:%SZ})"
     return _in_force(settings, kept, known.text, f"{file.name} (last good)", source=source, note=note)
 

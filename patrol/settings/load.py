@@ -175,6 +175,7 @@ def _unknown_variables(environment: Mapping[str, str]) -> list[str]:
         if variable in _OTHER_VARIABLES or key in known:
             continue
         nearest = nearest_key(key)
+        nearest = nearest if nearest in known else nearest.partition(".")[0]  # a list is one variable, with its keys
         hint = f"; nearest known variable: {variable_name(nearest)}" if nearest else ""
         problems.append(f"environment variable {variable}: unknown{hint}")
     return problems

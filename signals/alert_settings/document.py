@@ -15,6 +15,10 @@ from signals.alert_settings.section import Document
 FILE_NAME = "alerts.json"
 _LARGEST_EXACT = 2**53
 _MAX_DIGITS = 300
+_MAX_DEPTH = 100
+"""The format itself is 6 deep. What is far deeper, even among keys of others, could be read but not written back."""
+
+_TOO_DEEP, _FLATTEN = "it is nested too deeply", "Remove the nesting"
 
 
 def parse_alert_settings(text: str, *, source: str = FILE_NAME) -> AlertSettings:
@@ -71,7 +75,7 @@ def _whole_numbers(value: object) -> object:
 def _decoded(text: str, source: str) -> Document:
     if not text.strip():
         raise AlertSettingsError(
-            source, "the file is empty", "Write {} for the format's defaults, or remove the file for built-in limits"
+            source, "the file is empty", "Write {} for the format's defaults, or name no file for built-in limits"
         )
 
     try:
@@ -85,13 +89,16 @@ def _decoded(text: str, source: str) -> Document:
             column=error.colno,
         ) from error
     except RecursionError as error:
-        raise AlertSettingsError(source, "it is nested too deeply", "Remove the nesting", path=TOP) from error
+        raise AlertSettingsError(source, _TOO_DEEP, _FLATTEN, path=TOP) from error
     if not isinstance(document, dict):
         raise AlertSettingsError(source, "must be an object", "Write the settings inside { and }", path=TOP)
-    for path in _not_finite(document):
-        raise AlertSettingsError(
-            source, "must be a finite number", "Write a plain number, such as 80", path=json_path(path)
-        )
+    for path, value in _values(document):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise AlertSettingsError(
+                source, "must be a finite number", "Write a plain number, such as 80", path=json_path(path)
+            )
+        if len(path) > _MAX_DEPTH:
+            raise AlertSettingsError(source, _TOO_DEEP, _FLATTEN, path=json_path(path[:1]))
     return document
 
 
@@ -99,14 +106,13 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= _MAX_DIGITS else math.inf
 
 
-def _not_finite(document: object) -> Iterator[tuple[int | str, ...]]:
-    """Places of NaN, Infinity and numbers too large to hold: JSON knows none of them, Python's reader takes them."""
+def _values(document: object) -> Iterator[tuple[tuple[int | str, ...], object]]:
+    """Every value with its place, outside in."""
     waiting: list[tuple[tuple[int | str, ...], object]] = [((), document)]
     while waiting:
         path, value = waiting.pop()
-        if isinstance(value, float) and not math.isfinite(value):
-            yield path
-        elif isinstance(value, dict):
+        yield path, value
+        if isinstance(value, dict):
             waiting.extend(((*path, key), item) for key, item in value.items())
         elif isinstance(value, list):
             waiting.extend(((*path, place), item) for place, item in enumerate(value))

@@ -1,5 +1,8 @@
 """Older forms of the file, rewritten to today's before anything is checked. Pure; a second pass changes nothing."""
 
+from collections.abc import Mapping
+
+from signals.alert_settings.recovery import BackupDefaults, RecoveryOverride, SnapshotDefaults
 from signals.alert_settings.section import Document, is_number
 
 RENAMED = {
@@ -18,6 +21,9 @@ OLD_DELAY_TYPES = frozenset(
     }
 )
 """Type names in the delay tables that no version reads any more."""
+
+_GLOBALS: dict[str, type[BackupDefaults | SnapshotDefaults]] = {"backup": BackupDefaults, "snapshot": SnapshotDefaults}
+"""Part of an override -> what holds where it says nothing."""
 
 
 def modernise(document: Document) -> tuple[Document, dict[str, str]]:
@@ -66,19 +72,30 @@ def _metric_delays(table: Document) -> Document:
 
 
 def _overrides(overrides: Document, document: Document) -> Document:
+    common = {part: _in_force(section, document.get(f"{part}Defaults")) for part, section in _GLOBALS.items()}
     return {
-        key: _override(override, document) if isinstance(override, dict) else override
+        key: _override(override, document, common) if isinstance(override, dict) else override
         for key, override in overrides.items()
         if override is not None
     }
 
 
-def _override(override: Document, document: Document) -> Document:
+def _in_force(section: type[BackupDefaults | SnapshotDefaults], written: object) -> Document:
+    """The numbers that hold for all: what the file says in order, and the format's defaults."""
+    said = _said(written) if isinstance(written, dict) else {}
+    return section.of({}).model_dump(by_alias=True) | section.normalise(said)
+
+
+def _said(document: Document) -> Document:
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def _override(override: Document, document: Document, common: Mapping[str, Document]) -> Document:
     modern = dict(override)
-    for part in ("backup", "snapshot"):
-        own, common = modern.get(part), document.get(f"{part}Defaults")
-        if isinstance(own, dict) and isinstance(common, dict):
-            modern[part] = _following(own, common)
+    for part, numbers in common.items():
+        own = modern.get(part)
+        if isinstance(own, dict):
+            modern[part] = _following(own, numbers)
     usage, margin = modern.get("usage"), document.get("hysteresisMargin")
     delta = document.get("minimumDelta")
     if isinstance(usage, dict) and is_number(delta) and delta <= 0:
@@ -90,8 +107,16 @@ def _override(override: Document, document: Document) -> Document:
 
 
 def _following(own: Document, common: Document) -> Document:
-    """An override that only repeats the global numbers keeps `enabled` alone, so that it follows later edits."""
-    numbers = {key: value for key, value in own.items() if is_number(value)}
+    """An override that only repeats the global numbers keeps `enabled` alone, so that it follows later edits.
+
+    Without `enabled` it is the number of days for a warning that switches it on.
+    """
+    numbers = {key: value for key, value in RecoveryOverride.normalise(_said(own)).items() if is_number(value)}
     if not numbers or any(common.get(key) != value for key, value in numbers.items()):
         return own
-    return {"enabled": True} | {key: value for key, value in own.items() if key not in numbers}
+    kept = {key: value for key, value in own.items() if key not in numbers}
+    if kept.get("enabled") is None:
+        if "warningDays" not in numbers:
+            return own
+        kept["enabled"] = True
+    return kept

@@ -6,7 +6,10 @@ from signals.alert_settings.section import Document, Section, is_number, words
 
 
 class RecoveryOverride(Section):
-    """One resource's own words about its backups or snapshots; what is absent follows the globals."""
+    """One resource's own words about its backups or snapshots; what is absent follows the globals.
+
+    Numbers are put in order where the override has both.
+    """
 
     enabled: bool | None = None
     warning_days: int | None = None
@@ -19,7 +22,11 @@ class RecoveryOverride(Section):
 
     @classmethod
     def normalise(cls, document: Document) -> Document:
-        return _not_negative(document)
+        document = _not_negative(document)
+        for warning, critical in (("warningDays", "criticalDays"), ("warningSizeGiB", "criticalSizeGiB")):
+            if warning in document and critical in document:
+                document = _ordered(document, (warning, 0), (critical, 0))
+        return document
 
 
 class SnapshotDefaults(Section):
@@ -31,8 +38,8 @@ class SnapshotDefaults(Section):
 
     @classmethod
     def normalise(cls, document: Document) -> Document:
-        document = _ordered(_not_negative(document), "warningDays", "criticalDays", 45)
-        return _ordered(document, "warningSizeGiB", "criticalSizeGiB", 0)
+        document = _ordered(_not_negative(document), ("warningDays", 30), ("criticalDays", 45))
+        return _ordered(document, ("warningSizeGiB", 0), ("criticalSizeGiB", 0))
 
 
 class BackupDefaults(Section):
@@ -48,7 +55,7 @@ class BackupDefaults(Section):
 
     @classmethod
     def normalise(cls, document: Document) -> Document:
-        document = _ordered(_not_negative(document), "warningDays", "criticalDays", 14)
+        document = _ordered(_not_negative(document), ("warningDays", 7), ("criticalDays", 14))
         if "ignoreVMIDs" in document:
             document["ignoreVMIDs"] = words(document["ignoreVMIDs"])
         fresh, stale = document.get("freshHours", 24), document.get("staleHours", 72)
@@ -61,21 +68,22 @@ def _not_negative(document: Document) -> Document:
     return {key: 0 if is_number(value) and value < 0 else value for key, value in document.items()}
 
 
-def _ordered(document: Document, warning_key: str, critical_key: str, critical_default: int) -> Document:
+def _ordered(document: Document, warning: tuple[str, float], critical: tuple[str, float]) -> Document:
     """Keeps the warning at or below the critical limit; a critical of 0 follows the warning.
 
-    A written warning above a critical limit that is only the format's default raises that default with it.
+    Each is a key and its default. A written warning above a critical limit that is only the format's default raises
+    that default with it; a written critical limit below a warning that is only the default lowers that.
     """
-    warning, critical = document.get(warning_key, 0), document.get(critical_key)
-    if not is_number(warning):
+    (warning_key, warning_default), (critical_key, critical_default) = warning, critical
+    first, last = document.get(warning_key, warning_default), document.get(critical_key)
+    if not is_number(first):
         return document
-    if critical is None:
-        follows = warning > critical_default
-        return {**document, critical_key: warning} if follows else document
-    if not is_number(critical):
+    if last is None:
+        return {**document, critical_key: first} if first > critical_default else document
+    if not is_number(last):
         return document
-    if critical == 0 < warning:
-        return {**document, critical_key: warning}
-    if warning > critical > 0:
-        return {**document, warning_key: critical}
+    if last == 0 < first:
+        return {**document, critical_key: first}
+    if first > last > 0:
+        return {**document, warning_key: last}
     return document

@@ -35,7 +35,7 @@ class QuietHours(Section):
 
 
 class EscalationLevel(Section):
-    after: int
+    after: int = 0  # minutes
     notify: str = "all"
 
 

@@ -1,14 +1,14 @@
 """Whether a resource may be away without that being a fault."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from signals.alert_settings import AlertSettings
 from signals.alert_settings.threshold import ThresholdConfig
 from signals.thresholds.families import Family
-from signals.thresholds.overrides import Override
+from signals.thresholds.overrides import Override, disabled_by
 
 
-def offline_expected(settings: AlertSettings, family: Family, overrides: Iterable[Override], *, listed: bool) -> bool:
+def offline_expected(settings: AlertSettings, family: Family, overrides: Sequence[Override], *, listed: bool) -> bool:
     """Switches of the type, then the overrides of the resource, then lists of names and tags, then defaults.
 
     `listed`: a list takes the resource out of the checks. An override that says `"disableConnectivity": false`
@@ -17,9 +17,9 @@ def offline_expected(settings: AlertSettings, family: Family, overrides: Iterabl
     switches = (family.switch, family.offline_switch)
     if any(getattr(settings, switch) for switch in switches if switch):
         return True
+    if disabled_by(overrides) is not None:
+        return True
     for override in overrides:
-        if override.config.disabled:
-            return True
         if override.config.says("disable_connectivity"):
             return override.config.disable_connectivity
     if listed:

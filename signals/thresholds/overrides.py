@@ -4,7 +4,7 @@ Keys of overrides were written by hand, or by another program whose ids have oth
 any alias, `<type>:<name>` (`storage:nvr`) and the plain name all count, in this order.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from findings.model import ResourceId
@@ -19,6 +19,12 @@ class Override(NamedTuple):
     key: str
     config: ThresholdConfig
     inherited: bool = False
+
+
+def disabled_by(overrides: Iterable[Override]) -> Override | None:
+    """The override that switches its resource off: the first that has a word about it, if that word is yes."""
+    said = next((override for override in overrides if override.config.says("disabled")), None)
+    return said if said is not None and said.config.disabled else None
 
 
 class Overrides:

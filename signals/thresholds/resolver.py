@@ -11,7 +11,7 @@ from signals.thresholds.delays import delay_seconds
 from signals.thresholds.exclusions import Exclusions
 from signals.thresholds.families import AGENT, DOCKER_HOST, NODE, Family, family_of_resource, override_keys
 from signals.thresholds.limit import Limit, Limited, Off
-from signals.thresholds.overrides import Override, Overrides
+from signals.thresholds.overrides import Override, Overrides, disabled_by
 from signals.thresholds.snapshot_limits import snapshot_limit
 from signals.thresholds.tiers import tiered
 from signals.thresholds.type_limits import default_of, table_row
@@ -184,9 +184,9 @@ class AlertThresholds:
         for switch in (family.switch, "disable_all_storage" if metric is Limited.STORAGE else ""):
             if is_usage and switch and getattr(settings, switch):
                 return Off(self._at(settings.place(switch)))
-        for override in overrides:
-            if override.config.disabled and (is_usage or not override.inherited):
-                return Off(self._at(f"overrides[{override.key}].disabled"))
+        disabled = disabled_by(override for override in overrides if is_usage or not override.inherited)
+        if disabled is not None:
+            return Off(self._at(f"overrides[{disabled.key}].disabled"))
         return Off(self._at(settings.place(listed_in))) if is_usage and listed_in else None
 
     def _by_override(self, family: Family, metric: Limited, overrides: tuple[Override, ...]) -> Limit | Off | None:

@@ -84,6 +84,7 @@ def test_alert_settings_are_kept_as_they_were_written(house: House, tmp_path: Pa
     file.write_text("{broken")
     last_good = house.run(estate(host(usage=81)))
     assert "last good" in last_good.run.alert_settings_source
+    assert ". Until then the settings of " in last_good.notes[0]
     for run in (report.run, last_good.run):
         assert replayed(house, run.id).outcome is ReplayOutcome.IDENTICAL
 

@@ -171,6 +171,11 @@ def test_a_threshold_is_off_at_zero_or_below_and_clears_below_its_trigger(
         ("snapshotDefaults", {"warningDays": 60}, {"warningDays": 60, "criticalDays": 60}),
         ("snapshotDefaults", {"warningSizeGiB": 2.5}, {"warningSizeGiB": 2.5, "criticalSizeGiB": 2.5}),
         ("snapshotDefaults", {"warningDays": 9}, {"warningDays": 9}),
+        ("snapshotDefaults", {"criticalDays": 9}, {"warningDays": 9, "criticalDays": 9}),
+        ("snapshotDefaults", {"criticalSizeGiB": 9}, {"criticalSizeGiB": 9}),
+        ("backupDefaults", {"criticalDays": 3}, {"warningDays": 3, "criticalDays": 3}),
+        ("backupDefaults", {"criticalDays": 0}, {"criticalDays": 7}),
+        ("backupDefaults", {"criticalDays": 9}, {"criticalDays": 9}),
         ("backupDefaults", {"freshHours": 100}, {"freshHours": 100, "staleHours": 100}),
         ("backupDefaults", {"freshHours": 30, "staleHours": 8}, {"freshHours": 30, "staleHours": 30}),
         ("backupDefaults", {"ignoreVMIDs": [" 101 ", 101, "9*", ""]}, {"ignoreVMIDs": ["101", "9*"]}),
@@ -248,11 +253,27 @@ def test_the_recorded_file_with_old_keys_reads_as_its_modern_form(shared: Path) 
         ({"warningDays": 4, "criticalDays": 9}, {"warningDays": 4, "criticalDays": 9}),
         ({"enabled": True}, {"enabled": True}),
         ({"warningDays": -2}, {"warningDays": 0}),
+        ({"enabled": True, "warningDays": 3, "freshHours": 24}, {"enabled": True}),
+        ({"enabled": None, "warningDays": 3, "criticalDays": None, "why": None}, {"enabled": True, "why": None}),
+        ({"freshHours": 24}, {"freshHours": 24}),
+        ({"warningDays": 9, "criticalDays": 5}, {"warningDays": 5, "criticalDays": 5}),
+        ({"warningDays": 4, "criticalDays": 0}, {"warningDays": 4, "criticalDays": 4}),
+        ({"criticalDays": 2}, {"criticalDays": 2}),
+        ({"warningSizeGiB": 9, "criticalSizeGiB": 5}, {"warningSizeGiB": 5, "criticalSizeGiB": 5}),
     ],
 )
 def test_a_recovery_override_that_repeats_the_globals_follows_them(own: object, kept: object) -> None:
     document = {"backupDefaults": {"warningDays": 3, "criticalDays": 9}, "overrides": {"vm:lab:1": {"backup": own}}}
     assert at(written(document), "overrides.vm:lab:1.backup") == kept
+    assert written(written(document)) == written(document)
+
+
+@pytest.mark.parametrize("general", [{}, {"warningDays": 7}, {"warningDays": 20, "criticalDays": 14}, None])
+def test_the_globals_that_an_override_repeats_are_those_in_force(general: object) -> None:
+    warning = 14 if general == {"warningDays": 20, "criticalDays": 14} else 7
+    own = {"enabled": True, "warningDays": warning, "criticalDays": 14}
+    document = {"backupDefaults": general, "overrides": {"vm:lab:1": {"backup": own}}}
+    assert at(written(document), "overrides.vm:lab:1.backup") == {"enabled": True}
 
 
 @pytest.mark.parametrize(
@@ -333,6 +354,7 @@ def test_a_foreign_key_spelt_like_a_field_is_not_the_operators_word_for_that_fie
         ("[]", "the whole document", "object"),
         ("null", "the whole document", "object"),
         ("[" * 200_000, "the whole document", "nested"),
+        ('{"x": ' + '{"y":' * 100 + "1" + "}" * 101, "x", "nested"),
         ('{"\\ud800": 1}', "the whole document", "unicode"),
     ],
 )
@@ -343,6 +365,17 @@ def test_a_file_that_cannot_be_used_names_the_place_and_the_fix(text: str, path:
     assert says in refused.value.problem
     assert refused.value.fix
     assert str(refused.value).startswith(f"/etc/alerts.json: {path}: ")
+
+
+def test_what_is_nested_as_deep_as_is_read_can_be_written_back() -> None:
+    text = '{"x": ' + '{"y":' * 98 + "[1]" + "}" * 99
+    assert json.loads(dump_alert_settings(parse_alert_settings(text))) == json.loads(text)
+
+
+def test_a_level_of_escalation_without_a_time_costs_nobody_the_limits() -> None:
+    document = {"schedule": {"escalation": {"levels": [{"notify": "email"}]}}}
+    assert written(document) == document
+    assert at(in_force(document), "schedule.escalation.levels") == [{"after": 0, "notify": "email"}]
 
 
 def test_text_that_is_no_json_names_line_and_column() -> None:

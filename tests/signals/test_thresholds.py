@@ -241,6 +241,44 @@ def test_of_two_overrides_the_one_under_the_id_wins_and_the_other_fills_in() -> 
     assert found(document, VM, Limited.DISK) == (40, 30, "alerts.json: overrides[web].disk")
 
 
+@pytest.mark.parametrize("metric", [Limited.CPU, Limited.DISK_WEAR, Limited.BACKUP_AGE, Limited.SNAPSHOT_AGE])
+@pytest.mark.parametrize(
+    ("by_id", "by_name", "is_off"), [(False, True, False), (True, False, True), (None, True, True)]
+)
+def test_of_two_words_about_disabled_that_under_the_id_holds(
+    metric: Limited, *, by_id: bool | None, by_name: bool, is_off: bool
+) -> None:
+    limits = thresholds({"overrides": {"web": {"disabled": by_name}, VM.id: {"disabled": by_id}}})
+    assert (limits.limit(VM, metric) is None) is is_off
+    assert limits.offline_expected(VM) is is_off
+
+
+@pytest.mark.parametrize("part", ["backup", "snapshot"])
+@pytest.mark.parametrize(
+    ("by_id", "by_name", "days"),
+    [
+        ({"enabled": True}, {"enabled": False}, {"backup": 7, "snapshot": 30}),
+        ({"enabled": True}, {"enabled": False, "warningDays": 4}, 4),
+        ({"warningDays": 4}, {"enabled": False}, None),
+        ({"enabled": False}, {"enabled": True, "warningDays": 4}, None),
+        ({"warningDays": 4}, {"warningDays": 5}, 4),
+    ],
+)
+def test_of_two_overrides_of_recovery_that_under_the_id_wins_and_the_other_fills_in(
+    part: str, by_id: object, by_name: object, days: object
+) -> None:
+    limits = thresholds({"overrides": {"web": {part: by_name}, VM.id: {part: by_id}}})
+    limit = limits.limit(VM, Limited.BACKUP_AGE if part == "backup" else Limited.SNAPSHOT_AGE)
+    expected = days[part] if isinstance(days, dict) else days
+    assert (limit and limit.trigger / 24) == expected
+
+
+def test_a_disk_that_is_not_disabled_by_its_own_word_is_not_disabled_by_its_host() -> None:
+    limits = thresholds({"overrides": {AGENT.id: {"disabled": True}, DISK.id: {"disabled": False}}})
+    assert limits.limit(DISK, Limited.DISK_TEMPERATURE) is not None
+    assert limits.limit(AGENT, Limited.CPU) is None
+
+
 @pytest.mark.parametrize("off", [0, -1])
 @pytest.mark.parametrize("key", ["storage:nvr", "storage:lab:nvr", "nvr"])
 @pytest.mark.parametrize("word", ["usage", "disk"])
@@ -582,6 +620,30 @@ def test_delays_may_lengthen_the_window_of_cpu_and_never_shorten_it(document: ob
             BACKUP_DEFAULTS,
         ),
         ({"overrides": {"web": {"cpu": {"trigger": 9}}}}, 48, None, PATROL_TOML),
+        (
+            {
+                "backupDefaults": {"enabled": True, "warningDays": 8},
+                "overrides": {"web": {"backup": {"criticalDays": 9}}},
+            },
+            192,
+            216,
+            BACKUP_DEFAULTS,
+        ),
+        (
+            {"backupDefaults": {"enabled": True}, "overrides": {"web": {"backup": {"criticalDays": 3}}}},
+            72,
+            None,
+            "alerts.json: overrides[web].backup.criticalDays",
+        ),
+        (
+            {"backupDefaults": {"enabled": True}, "overrides": {"web": {"backup": {"criticalDays": 0}}}},
+            168,
+            None,
+            "alerts.json (format default): backupDefaults.warningDays",
+        ),
+        ({"overrides": {"web": {"backup": {"criticalDays": 3}}}}, 48, 72, PATROL_TOML),
+        ({"overrides": {"web": {"backup": {"warningDays": 20}}}}, 480, None, OF_WEB),
+        ({"backupDefaults": {"enabled": True, "criticalDays": 3}}, 72, None, BACKUP_DEFAULTS),
         ({"disableAllGuests": True, "enabled": False}, 48, None, PATROL_TOML),
     ],
 )
@@ -605,6 +667,13 @@ def test_the_age_of_a_backup(document: object, hours: float, critical: float | N
         ({"overrides": {"web": {"backup": {"warningDays": 0}}}}, "overrides[web].backup.warningDays"),
         ({"overrides": {"web": {"backup": {"enabled": False, "warningDays": 3}}}}, "overrides[web].backup.enabled"),
         ({"overrides": {"web": {"disabled": True}}}, "overrides[web].disabled"),
+        (
+            {
+                "backupDefaults": {"enabled": True, "warningDays": 0},
+                "overrides": {"web": {"backup": {"criticalDays": 3}}},
+            },
+            "backupDefaults.warningDays",
+        ),
     ],
 )
 def test_the_age_of_a_backup_can_be_left_alone(document: object, place: str) -> None:
