@@ -16,6 +16,7 @@ from findings.silence import PATROLS_OWN
 from patrol.run.analyst import Analyst, ModelWork, Situation
 from patrol.run.blindness import source_id
 from patrol.run.causes import signals_by_cause
+from patrol.run.current_limits import CurrentLimits
 from patrol.run.model_questions import key_of
 from patrol.run.model_work.model import ModelReport, VerdictRecord, VerdictSource
 from patrol.run.observations import observation_of
@@ -114,7 +115,13 @@ def _missing(
     situation: Situation, meeting: Meeting, verdicts: Mapping[str, GivenVerdict], examined: Examined
 ) -> list[Finding]:
     known = [finding for finding in situation.known if finding.kind not in PATROLS_OWN]
-    return missing_verdicts(known, meeting, verdicts, examined).missing
+    missing = missing_verdicts(known, meeting, verdicts, examined).missing
+    if not missing:
+        return []
+    # What ends in this run whatever anybody saw needs no word: its resource is gone, or its check was switched off.
+    removed = situation.recognition.removed
+    limit_now = CurrentLimits(situation.thresholds, situation.inventory, situation.estate)
+    return [each for each in missing if each.resource_id not in removed and not limit_now(each).switched_off]
 
 
 def _concluded(

@@ -15,6 +15,7 @@ from patrol.estate.memory.store import ResourceMemory
 from patrol.estate.model import Estate, Resource, ResourceType, SourceState, Status
 from patrol.run import RunRequest
 from patrol.run.memory import RunMemory
+from patrol.run.record_model import RunStatus
 from signals.evidence import BackupStore, BackupTaskRow, DiskRow, PveBackupRow
 from tests.run.builders import HOST, NOW, GivenSource, House, disk, estate, gap, host
 
@@ -153,9 +154,11 @@ def test_a_disk_replaced_in_its_slot_takes_its_finding_with_it_after_two_complet
     sound = disk(serial="S2ABC")
     house.run(estate(host(), sound))
     assert the_one(house).is_open, "one complete read without it is not enough"
-    house.run(estate(host(), sound))
+    report = house.run(estate(host(), sound))
     closed = the_one(house)
     assert (closed.state, closed.resolve_reason) == (FindingState.RESOLVED, ResolveReason.RESOURCE_REMOVED)
+    assert report.run.status is RunStatus.HEALTHY, "what is gone needs no verdict, so nothing is uncertain"
+    assert "uncertain" not in report.status_text
     house.run(estate(host(), sound))
     assert the_one(house) == closed
 

@@ -180,6 +180,17 @@ def test_a_claim_that_nobody_speaks_of_is_uncertain_and_the_run_is_not_clear(hou
     assert (said.source, said.verdict) == (VerdictSource.PATROL, Verdict.UNCERTAIN)
 
 
+def test_a_claim_about_what_was_removed_is_not_asked_about(house: House) -> None:
+    claimed(house)
+    other = estate(host(name="hostb"))
+    run(house, ScriptedProvider(says(QUIET)), other)
+    provider = ScriptedProvider(says(QUIET))
+    report = run(house, provider, other)
+    assert findings(house)["claim_odd_noise"].resolve_reason is ResolveReason.RESOURCE_REMOVED
+    assert len(provider.prompts) == 1
+    assert (report.run.status, stored(report, house).uncertain) == (RunStatus.HEALTHY, 0)
+
+
 def test_a_claim_that_no_run_confirms_expires(house: House) -> None:
     claimed(house)
     for _ in range(3):
