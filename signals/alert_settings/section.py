@@ -78,6 +78,14 @@ def words(value: object) -> object:
     """A list of words without blanks and repetitions; numbers become words; anything else stays for the type check."""
     if not isinstance(value, list):
         return value
-    kept = [str(item) if isinstance(item, int) and not isinstance(item, bool) else item for item in value]
-    kept = [item.strip() if isinstance(item, str) else item for item in kept]
-    return [item for place, item in enumerate(kept) if item != "" and item not in kept[:place]]
+    given = [str(item) if isinstance(item, int) and not isinstance(item, bool) else item for item in value]
+    seen = {""}
+    kept: list[object] = []
+    for item in given:
+        word = item.strip() if isinstance(item, str) else item
+        if isinstance(word, str):
+            if word in seen:
+                continue
+            seen.add(word)
+        kept.append(word)
+    return kept

@@ -9,6 +9,9 @@ import msgspec
 from findings.model import Look, Severity
 from signals.evidence import InventoryRow
 
+_FULL = 100
+"""Where a percentage ends. Degrees and hours go on: 110 °C are not above a limit of 110."""
+
 
 class Limited(StrEnum):
     """What can be limited. The unit of its values stands beside it."""
@@ -51,7 +54,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 
     def look(self, value: float) -> Look:
         """Present above the trigger (a trigger of 100 is met by 100), clear below `clear`, else held."""
-        if value > self.trigger or (self.trigger >= 100 and value >= self.trigger):
+        if value > self.trigger or value == self.trigger == _FULL:
             return Look.PRESENT
         return Look.CLEAR if value < self.clear else Look.HELD
 
@@ -65,7 +68,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         """How bad a value beyond the trigger is (a critical tier of 100 is met by 100, else it could never be)."""
         if self.critical is None:
             return Severity.WARNING
-        met = value > self.critical or (self.critical >= 100 and value >= self.critical)
+        met = value > self.critical or value == self.critical == _FULL
         return Severity.CRITICAL if met else Severity.WARNING
 
 

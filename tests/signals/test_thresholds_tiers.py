@@ -93,6 +93,8 @@ def test_tiers_are_in_order_for_every_trigger(
         (100, 95, 100, Look.PRESENT),
         (100, 95, 99.9, Look.HELD),
         (48, 48, 48, Look.HELD),
+        (110, 105, 110, Look.HELD),
+        (110, 105, 110.1, Look.PRESENT),
         (48, 48, 47.9, Look.CLEAR),
     ],
 )
@@ -110,6 +112,8 @@ def test_a_value_is_present_above_the_trigger_and_clear_below_clear(
         (95, 95.1, Severity.CRITICAL),
         (100, 99.9, Severity.WARNING),
         (100, 100, Severity.CRITICAL),
+        (1080, 1080, Severity.WARNING),
+        (1080, 1080.1, Severity.CRITICAL),
     ],
 )
 def test_a_value_is_critical_above_the_critical_tier(critical: float | None, value: float, severity: Severity) -> None:
