@@ -11,7 +11,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
-from findings.model import Category, ResourceId, Severity
+from findings.model import Category, Look, ResourceId, Severity
 from patrol.estate.inventory import inventory_row
 from patrol.estate.model import Alert, Estate, Metric, Resource, ResourceType
 from signals.evidence import InventoryRow, PbsBackupRow, PveBackupRow
@@ -137,7 +137,7 @@ def _near_limit(row: InventoryRow, measured: _Measured, thresholds: Thresholds) 
 
 
 def _tier(limit: Limit, value: float) -> tuple[Severity, float] | None:
-    if value > limit.trigger or (limit.trigger >= 100 and value >= limit.trigger):
+    if limit.look(value) is Look.PRESENT:
         severity = limit.severity(value)
         critical = limit.critical if severity is Severity.CRITICAL else None
         return severity, limit.trigger if critical is None else critical
