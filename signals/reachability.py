@@ -42,13 +42,18 @@ class ReachabilityDetector:
     def read(self, page: EvidencePage[Page]) -> None:
         """Judges the hosts of one page, and the guests that answer; silent guests wait for all hosts."""
         own = cast("HealthPage", page)
-        for node in own.output.nodes:
-            self._judge_node(own, node)
+        for number, node in enumerate(own.output.nodes):
+            if node.id or node.name:
+                self._judge_node(own, node)
+            else:
+                self._notes.problem(own.call_id, f"nodes[{number}]", "a host without id and name")
         rows = self._inventory.rows
         bare = own.without_rows()
         answering: list[ResourceId] = []
-        for guest in own.output.guests:
-            if guest.reachable:
+        for number, guest in enumerate(own.output.guests):
+            if not (guest.id or guest.name):
+                self._notes.problem(own.call_id, f"guests[{number}]", "a guest without id and name")
+            elif guest.reachable:
                 row = rows.get(guest.id)
                 answering.append(guest.id if row is not None else self._guest(guest).id)
             else:
@@ -61,7 +66,7 @@ class ReachabilityDetector:
             self._judge_silent(page, guest)
 
     def _guest(self, guest: GuestHealth) -> InventoryRow:
-        return self._inventory.resolve(guest.id, resource_type=guest.type, display_name=guest.name)
+        return self._inventory.resolve(guest.id or guest.name, resource_type=guest.type, display_name=guest.name)
 
     def _judge_node(self, page: HealthPage, node: NodeHealth) -> None:
         row = self._inventory.resolve(node.id or node.name, resource_type=node.type, display_name=node.name)
@@ -97,21 +102,24 @@ class ReachabilityDetector:
             return "it is a template"
         if row.status and not is_up(row):
             return f"it is not running: {quoted(row.status)}"
-        if self._is_node_offline(row):
-            return "its node is offline"
+        if away := self._away(row):
+            return away
         if self._thresholds.offline_expected(row):
             return _EXPECTED
         return "no probe could tell" if guest.reachable is None else ""
 
-    def _is_node_offline(self, row: InventoryRow) -> bool:
-        parent: InventoryRow | None = row
+    def _away(self, row: InventoryRow) -> str:
+        """Why something that a guest runs on may be away; "" if it is all there, as far as is known."""
+        below = row
         for _level in range(_LONGEST_CHAIN):
-            parent = self._inventory.rows.get(parent.parent) if parent is not None else None
-            if parent is None:
-                return False
-            if not self._online.get(parent.id, parent.status.lower() != _OFFLINE):
-                return True
-        return False
+            above = self._inventory.rows.get(below.parent)
+            if not self._online.get(below.parent, above is None or above.status.lower() != _OFFLINE):
+                return "its node is offline"
+            if above is None:
+                hidden = below.parent and below.parent not in self._online and self._inventory.may_hide(below.parent)
+                return "the inventory is incomplete: whether its node is there is not known" if hidden else ""
+            below = above
+        return ""
 
 
 def _summary(row: InventoryRow, guest: GuestHealth) -> str:

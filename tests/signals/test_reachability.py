@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from findings.kinds import Kind
 from findings.model import Category, Look, Severity
 from signals.detector import Notes
-from signals.evidence import ConnectionRow, GuestHealth, HealthOutput, InventoryRow, NodeHealth, ProbeRow
+from signals.evidence import (
+    ConnectionRow,
+    GuestHealth,
+    HealthOutput,
+    InventoryOutput,
+    InventoryRow,
+    NodeHealth,
+    ProbeRow,
+)
 from signals.inventory import Inventory
 from signals.model import Origin
 from signals.reachability import ReachabilityDetector
@@ -131,6 +139,25 @@ class TestGuestsOfANodeThatIsAway:
         )
         assert list(signals(notes)) == [NODE]
 
+    @pytest.mark.parametrize(
+        ("online", "why"),
+        [
+            (False, "its node is offline"),
+            (None, "the inventory is incomplete: whether its node is there is not known"),
+            (True, ""),
+        ],
+    )
+    def test_a_node_in_a_hole_of_the_inventory_may_be_away(self, online: bool | None, why: str) -> None:
+        nodes = [] if online is None else [NodeHealth(id=NODE, name="pve-b", online=online)]
+        holes = Inventory([InventoryOutput(resources=[running()])], has_holes=True)
+        notes = judge(silent(), *nodes, inventory=holes)
+        assert notes.examined.blind_reason(Kind.GUEST_UNREACHABLE, GUEST) == why
+        assert (GUEST in signals(notes)) is (not why)
+
+    def test_a_node_that_no_inventory_lists_and_that_is_off_excuses_its_guests(self) -> None:
+        notes = judge(silent(), NodeHealth(id=NODE, online=False), inventory=world(running()))
+        assert list(signals(notes)) == [NODE]
+
     def test_parents_in_a_ring_end(self) -> None:
         ring = world(running(), node(parent=GUEST))
         assert answer(judge(silent(), inventory=ring)) is Look.PRESENT
@@ -167,6 +194,12 @@ class TestNodes:
         rows = [NodeHealth(name="a", online=True), NodeHealth(name="b", online=None), NodeHealth(name="c", online=True)]
         notes = judge(*rows)
         assert [look(notes, Kind.NODE_OFFLINE, name) for name in "abc"] == [Look.CLEAR, Look.BLIND, Look.CLEAR]
+
+
+def test_rows_without_id_and_name_are_nobodys_and_are_told() -> None:
+    notes = judge(GuestHealth(reachable=False), GuestHealth(name="web", reachable=False), NodeHealth(online=False))
+    assert list(signals(notes)) == ["web"]
+    assert [problem.place for problem in notes.problems] == ["nodes[0]", "guests[0]"]
 
 
 def test_a_lost_connection_of_patrol_is_not_judged_here() -> None:
