@@ -5,17 +5,22 @@ Foreign text becomes rich's Text, so that markup in it is never interpreted eith
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import measure_renderables
+from rich.table import Column, Table
 from rich.text import Text
 
 from patrol.cli.output import drop_output, lost_output, visible
 
 # Piped output has no width of its own: wide enough that names in it are rarely cut.
 PIPE_WIDTH = 200
+
+# Narrower, a column of words is a column of syllables.
+_LEAST_READABLE = 12
+_GUTTER = 2
 
 
 class _QuietConsole(Console):
@@ -48,15 +53,38 @@ def cell(text: str, style: str = "") -> Text:
     return Text(visible(text), style=style)
 
 
-def table(headings: Sequence[str], *, right: Sequence[str] = (), cut: Sequence[str] = ()) -> Table:
-    """An empty table. `right`: columns of numbers; `cut`: columns that end in an ellipsis where they are too long."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+class _FittingTable(Table):
+    """A table; on a terminal too narrow for its columns, a paragraph for each row, heading and value in turn.
+
+    Left to itself, rich makes columns as narrow as one character or none, and drops what stands in them.
+    """
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        needed = sum(_least_width(console, options, column) + _GUTTER for column in self.columns) - _GUTTER
+        return super().__rich_console__(console, options) if needed <= options.max_width else self._paragraphs()
+
+    def _paragraphs(self) -> Iterator[Text]:
+        for position, row in enumerate(zip(*(column.cells for column in self.columns), strict=True)):
+            if position:
+                yield Text()
+            yield Text("   ").join(
+                Text.assemble((f"{column.header}:", "bold"), " ", value if isinstance(value, Text) else str(value))
+                for column, value in zip(self.columns, row, strict=True)
+            )
+
+
+def _least_width(console: Console, options: ConsoleOptions, column: Column) -> int:
+    """Columns that may not be broken need all of their width, the others room for a word."""
+    found = measure_renderables(console, options, [column.header, *column.cells])
+    return found.maximum if column.no_wrap else min(found.minimum, _LEAST_READABLE)
+
+
+def table(headings: Sequence[str], *, right: Sequence[str] = (), whole: Sequence[str] = ()) -> Table:
+    """An empty table. `right`: columns of numbers; `whole`: columns of short words that are never broken."""
+    made = _FittingTable(box=None, pad_edge=False, padding=(0, _GUTTER, 0, 0), header_style="bold", show_edge=False)
     for heading in headings:
         made.add_column(
-            heading,
-            justify="right" if heading in right else "left",
-            overflow="ellipsis" if heading in cut else "fold",
-            no_wrap=heading in cut,
+            heading, justify="right" if heading in right else "left", overflow="fold", no_wrap=heading in whole
         )
     return made
 

@@ -17,7 +17,7 @@ def print_gaps(output: Console, gaps: Sequence[Gap]) -> None:
         return
     lost = sum(gap.sight is Sight.LOST for gap in gaps)
     output.print(cell(f"Gaps: {lost} lost, {len(gaps) - lost} standing (what could not be read)", "bold"))
-    made = table(("Sight", "What", "Why", "Fix"), cut=("Sight",))
+    made = table(("Sight", "What", "Why", "Fix"), whole=("Sight",))
     for gap in sorted(gaps, key=_order):
         made.add_row(
             cell(_WORDS[gap.sight], "bold red" if gap.sight is Sight.LOST else "dim"),

@@ -97,7 +97,7 @@ def _table(issues: Sequence[Issue]) -> Table:
     made = table(
         ("#", "Severity", "Resource", "What", "Value", "Limit", "Limit from"),
         right=("#", "Value", "Limit"),
-        cut=("#", "Severity", "Resource", "Value", "Limit"),
+        whole=("#", "Severity", "Value", "Limit"),
     )
     for position, issue in enumerate(issues, 1):
         made.add_row(

@@ -152,7 +152,7 @@ def _print_one(output: Console, run: RunRecord, calls: Sequence[ToolCallRecord],
     print_work(output, run, work)
     if calls:
         output.print()
-        made = table(("Tool", "Input", "By", "Answer"), cut=("Tool", "By"))
+        made = table(("Tool", "Input", "By", "Answer"), whole=("Tool", "By"))
         for call in calls:
             answer = f"{call.output_bytes} bytes" if call.success else "failed"
             made.add_row(cell(call.tool_name), cell(call.input), cell(call.origin), answer)

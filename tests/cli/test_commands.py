@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import uuid
@@ -273,6 +274,17 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         for arguments in (["config", "sample"], ["config", "show"], ["config", "show", "--json"]):
             done = subprocess.run([*PATROL, *arguments], stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
             assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["config show", "schema run", "version"])
+def test_a_stream_that_was_closed_before_the_start_costs_what_is_written_there_and_nothing_else(
+    command: str, closed: str
+) -> None:
+    line = f"exec {shlex.join(PATROL)} {command} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bool(done.stdout) is (">&-" not in closed.replace("2>&-", ""))
 
 
 def test_a_terminal_without_unicode_gets_codes_instead_of_a_crash(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import unicodedata
+from collections import Counter as Count
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -77,6 +78,35 @@ def test_a_cell_holds_no_control_character_of_its_text(text: str) -> None:
     assert printed(f"<{text}>").count("\x1b") == printed("<>").count("\x1b")
 
 
+WORDS = st.text(alphabet="abc.-/ 1", min_size=1, max_size=30).map(str.strip)
+
+
+def at_width(width: int, rows: list[list[str]]) -> str:
+    output = io.StringIO()
+    made = table(("#", "Severity", "Resource", "What"), right=("#",), whole=("#", "Severity"))
+    for row in rows:
+        made.add_row(*map(cell, row))
+    Console(file=output, width=width, highlight=False).print(made)
+    return output.getvalue()
+
+
+@given(st.lists(st.lists(WORDS, min_size=4, max_size=4), min_size=1, max_size=3), st.integers(20, 120))
+def test_a_table_of_any_width_loses_no_character_and_keeps_to_its_width(rows: list[list[str]], width: int) -> None:
+    shown = at_width(width, rows)
+    assert all(len(line) <= width for line in shown.splitlines())
+    for text in (text for row in rows for text in row):
+        assert Count("".join(text.split())) <= Count("".join(shown.split()))
+
+
+def test_on_a_terminal_too_narrow_for_columns_each_row_is_a_paragraph_that_names_them() -> None:
+    rows = [["1", "critical", "backup-server.example.net", "Space is running out: /srv"]]
+    assert at_width(60, rows).splitlines()[0].split() == ["#", "Severity", "Resource", "What"]
+    narrow = " ".join(at_width(32, rows * 2).split())
+    assert narrow == " ".join(
+        ["#: 1 Severity: critical Resource: backup-server.example.net What: Space is running out: /srv"] * 2
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "shown"),
     [
@@ -124,7 +154,7 @@ def test_no_json_lines_are_no_output(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("command", [["schema", "estate"], ["detect", "--tool-calls", "/dev/null"]])
+@pytest.mark.parametrize("command", [["schema", "estate"], ["detect", "--tool-calls", "/dev/null"], ["version"]])
 def test_output_that_finds_no_room_is_told_and_never_taken_for_nothing(command: list[str]) -> None:
     with FULL.open("wb") as full:
         ended = subprocess.run(
