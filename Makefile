@@ -19,6 +19,9 @@ help: ## Says what can be made
 run: $(INSTALLED) ## Patrols this host: no configuration, no model, no root (ARGS="--json" for options)
 	@$(BIN)/patrol run $(ARGS)
 
+# Compiled modules are kept whatever the environment says: the tests start hundreds of processes of the same code.
+test test-long test-live-model: export PYTHONDONTWRITEBYTECODE =
+
 test: $(INSTALLED) ## Runs the tests (ARGS="tests/cli" for some of them)
 	$(BIN)/pytest -n $(WORKERS) -m "not long" $(ARGS)
 

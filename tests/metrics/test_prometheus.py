@@ -23,7 +23,7 @@ from tests.metrics.prometheus import (
 from tests.metrics.test_contract import CONTRACT
 from tests.run.builders import disk, host
 
-RULES, RULE_TESTS = CONFIG / "patrol.rules.yml", CONFIG / "patrol.rules.test.yml"
+RULES = CONFIG / "patrol.rules.yml"
 DASHBOARD = ROOT / "config/grafana/patrol.json"
 
 
@@ -48,8 +48,9 @@ def test_the_scrape_configuration_and_the_rules_are_valid() -> None:
     assert "FAILED" not in promtool("check", "rules", RULES)
 
 
-def test_the_rules_keep_what_they_promise() -> None:
-    assert "SUCCESS" in promtool("test", "rules", RULE_TESTS)
+@pytest.mark.parametrize("promises", ["patrol.rules.test.yml", "patrol.rules.weekly.test.yml"])
+def test_the_rules_keep_what_they_promise(promises: str) -> None:
+    assert "SUCCESS" in promtool("test", "rules", CONFIG / promises)
 
 
 # --- names ---------------------------------------------------------------------------------------------------------
