@@ -9,8 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, cast
 
-_MOST_ATTEMPTS = 256
-"""How many places that look like the beginning of a document are tried in one text."""
+_MOST_FAILURES = 256
+"""How many places that look like the beginning of a document may turn out to be none, in one text."""
+_MOST_DOCUMENTS = 4096
+"""How many documents are taken from one text: each `[12.345678]` of a kernel log before the real one is one."""
 _SHORT = 256
 """A failure within this many characters is a brace in prose: look on behind it. Any longer is a cut document."""
 _LAST_TOKEN = 8
@@ -59,13 +61,16 @@ _scan_once: Callable[[str, int], tuple[object, int]] = _decoder.scan_once  # typ
 
 
 def recover(text: str) -> list[Recovered]:
-    """All JSON objects and arrays in `text`, in order, the last of them possibly cut."""
+    """All JSON objects and arrays in `text`, in order, the last of them possibly cut.
+
+    Of a text with more of them than are taken, the last one is empty and cut: it is not read to its end.
+    """
     return list(_documents(text))
 
 
 def _documents(text: str) -> Iterator[Recovered]:
-    position = 0
-    for _attempt in range(_MOST_ATTEMPTS):
+    position = failures = documents = 0
+    while failures < _MOST_FAILURES and documents < _MOST_DOCUMENTS:
         opening = _OPENING.search(text, position)
         if opening is None:
             return
@@ -73,14 +78,19 @@ def _documents(text: str) -> Iterator[Recovered]:
         try:
             value, position = _scan(text, start)
         except _CutError as cut:
+            failures += 1
             if cut.position - start <= _SHORT and cut.position < len(text) - _LAST_TOKEN:
                 position = start + 1
                 continue
             position = max(cut.position, start + 1)
             if cut.value:
+                documents += 1
                 yield Recovered(cut.value, cut=True)
         else:
+            documents += 1
             yield Recovered(value, cut=False)
+    if documents and _OPENING.search(text, position):
+        yield Recovered({}, cut=True)  # what comes behind was not looked at: never all of it
 
 
 def _scan(text: str, position: int, depth: int = 0) -> tuple[object, int]:

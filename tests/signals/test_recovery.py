@@ -44,6 +44,16 @@ def test_whole_documents_are_found_in_any_text(text: str, values: list[object]) 
     assert not any(document.cut for document in found)
 
 
+@pytest.mark.parametrize("line", ["[12345.678901] usb 1-1: new device\n", "[] ", '{"seen": 1}\n'])
+def test_many_small_documents_do_not_hide_the_one_behind_them(line: str) -> None:
+    assert recover(line * 1000 + '{"a": 1}')[-1] == ({"a": 1}, False)
+
+
+@pytest.mark.parametrize("unit", ["[1] ", '{"a": 1} ', '{"a": 1} {"b"} '])
+def test_what_was_not_looked_at_any_more_counts_as_cut_off(unit: str) -> None:
+    assert recover(unit * 10_000)[-1] == ({}, True)
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
