@@ -9,6 +9,7 @@ import msgspec
 
 from findings.model import Gap, Topic
 from patrol.estate.faults import EstateDocumentError, Fault, find_fault
+from patrol.estate.impossible import take_out_impossible
 from patrol.estate.model import SCHEMA_VERSION, Estate, Resource
 from patrol.estate.schema import fields_of, strict_type
 from patrol.estate.sharing import SharedTexts
@@ -59,6 +60,7 @@ def decode_estate(data: bytes) -> Estate:
         _check_version(estate.version)
         _place_times(estate)
         estate.resources = _without_repeats(estate.resources)
+        take_out_impossible(estate)
     return estate
 
 

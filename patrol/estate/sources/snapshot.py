@@ -13,8 +13,9 @@ from findings.model import Gap, GapReason, Sight, Topic
 from patrol.estate.collect import merge_estates
 from patrol.estate.document import decode_estate
 from patrol.estate.faults import EstateDocumentError
+from patrol.estate.impossible import METRIC_TOPICS
 from patrol.estate.inventory import inventory_of
-from patrol.estate.model import Estate, Metric, Resource, SourceState
+from patrol.estate.model import Estate, Resource, SourceState
 from patrol.estate.sources.model import Collected, CollectRequest
 from signals.evidence import InventoryOutput
 from signals.garbage import paused_garbage_collection
@@ -150,17 +151,6 @@ def topics_of(estate: Estate) -> list[Topic]:
     return [topic for topic in Topic if topic in found]
 
 
-_METRIC_TOPICS = {
-    Metric.CPU: Topic.CPU,
-    Metric.MEMORY: Topic.MEMORY,
-    Metric.SWAP: Topic.SWAP,
-    Metric.DISK: Topic.FILESYSTEMS,
-    Metric.PRESSURE_CPU: Topic.PRESSURE,
-    Metric.PRESSURE_MEMORY: Topic.PRESSURE,
-    Metric.PRESSURE_IO: Topic.PRESSURE,
-}
-
-
 def _topics_on(resource: Resource) -> set[Topic]:
     sections = (
         (Topic.FILESYSTEMS, resource.filesystems),
@@ -179,7 +169,7 @@ def _topics_on(resource: Resource) -> set[Topic]:
     )
     topics = {topic for topic, section in sections if section is not None}
     if resource.metrics:
-        topics.update(_METRIC_TOPICS[metric] for metric in resource.metrics)
+        topics.update(METRIC_TOPICS[metric] for metric in resource.metrics)
     return topics
 
 

@@ -201,6 +201,27 @@ def test_a_container_is_measured_against_its_own_limit_without_page_cache(
     assert part.memory.total_bytes == 3079493591
 
 
+@pytest.mark.parametrize(
+    ("own", "above", "in_force"),
+    [
+        pytest.param(9223372036854771712, 3 * GIB, 3 * GIB, id="a pod limits a container that has no limit"),
+        pytest.param(2 * GIB, 3 * GIB, 2 * GIB, id="the tighter one is its own"),
+        pytest.param(2 * GIB, 9223372036854771712, 2 * GIB, id="nothing above"),
+        pytest.param(9223372036854771712, 9223372036854771712, 64 * GIB, id="none at all: the host's memory"),
+    ],
+)
+def test_the_tightest_limit_holds_where_cgroups_are_nested(own: int, above: int, in_force: int, tmp_path: Path) -> None:
+    files = {
+        "/proc/meminfo": f"MemTotal: {64 * GIB // 1024} kB\nMemAvailable: {60 * GIB // 1024} kB\n",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes": f"{own}\n",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes": f"{GIB}\n",
+        "/sys/fs/cgroup/memory/memory.stat": f"hierarchical_memory_limit {above}\ntotal_inactive_file 0\n",
+    }
+    memory = read_memory(TreeHost(tmp_path, files), WHERE).memory
+    assert memory is not None
+    assert memory.total_bytes == in_force
+
+
 @pytest.mark.parametrize("limit", ["max\n", "9223372036854771712\n", f"{64 * GIB}\n", "0\n"])
 def test_a_limit_that_is_none_leaves_the_hosts_figures(limit: str, tmp_path: Path) -> None:
     files = {"/proc/meminfo": HEALTHY, "/sys/fs/cgroup/memory.max": limit, "/sys/fs/cgroup/memory.current": "1\n"}

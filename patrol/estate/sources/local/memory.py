@@ -134,6 +134,7 @@ _CGROUPS = (
     ("memory.max", "memory.current", "memory.stat"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),
 )
+_LIMIT_ABOVE = "hierarchical_memory_limit"
 
 
 def read_memory(host: Host, where: Where) -> Part:
@@ -174,11 +175,13 @@ def _part(where: Where, use: MemoryUse | None, swap_percent: float | None) -> Pa
 def _read_cgroup(host: Host, *, total: int) -> tuple[int | None, MemoryUse | None]:
     """The limit of the cgroup where one below the host's memory is in force, and the use against it."""
     for limit_name, usage_name, stat_name in _CGROUPS:
-        limit = parse_size(find_text(host, f"/sys/fs/cgroup/{limit_name}"))
-        if limit is not None and 0 < limit < total:
+        stat = parse_flat_keyed(find_text(host, f"/sys/fs/cgroup/{stat_name}") or "")
+        own = parse_size(find_text(host, f"/sys/fs/cgroup/{limit_name}"))
+        # Version 1 tells of a tighter limit above as well: a container in a pod that has one.
+        limits = [limit for limit in (own, stat.get(_LIMIT_ABOVE)) if limit is not None and 0 < limit < total]
+        if limits:
             usage = parse_size(find_text(host, f"/sys/fs/cgroup/{usage_name}"))
-            stat = parse_flat_keyed(find_text(host, f"/sys/fs/cgroup/{stat_name}") or "")
-            return limit, find_cgroup_memory_use(usage, limit, stat)
+            return min(limits), find_cgroup_memory_use(usage, min(limits), stat)
     return None, None
 
 
