@@ -32,7 +32,7 @@ from patrol.run.escalating import Escalating, escalating
 from patrol.run.evidence import DetectionStore, output_page, recorded_call
 from patrol.run.known import StoredFindings
 from patrol.run.lease import LEASE, kept_alive, lease_owner, owner_is_gone
-from patrol.run.limits import LimitsInForce, limits_in_force
+from patrol.run.limits import LimitsInForce, limits_in_force, overrides_note
 from patrol.run.lineage import lineage
 from patrol.run.memory import RunMemory
 from patrol.run.model_sight import ModelSight, model_counters, observe_model, sight_of
@@ -196,6 +196,7 @@ class _Pass:
         self._calls = 0
         self._samples: tuple[Sample, ...] = ()
         self._limits = limits
+        self._idle_overrides = ""
         self._judged_at = run.started_at
         with patrol.database.read() as connection:
             self._previous = RunMemory(connection).counters()
@@ -228,7 +229,7 @@ class _Pass:
         self._stages.end()
         catches_up = CATCHES_UP if self._after_crash else ""
         past = past_note(self._judged_at, self._run.started_at)
-        notes = [note for note in (self._limits.note, catches_up, past) if note]
+        notes = [note for note in (self._limits.note, self._idle_overrides, catches_up, past) if note]
         return report_of(
             recorded, conclusions, detection, signals, scope, resources=resources, reads=reads, notes=notes
         )
@@ -243,6 +244,7 @@ class _Pass:
         scope = resolve_scope(request, estate)
         inventory = Inventory([inventory_of(estate)])
         thresholds = self._limits.thresholds.for_inventory(inventory)
+        self._idle_overrides = overrides_note(self._limits, thresholds)
         # A document is judged by its own time: what was fresh when it was collected is no fault of today.
         self._judged_at = min(estate.collected_at or self._run.started_at, self._run.started_at)
         history = History(now=self._judged_at, database=self._patrol.database)

@@ -18,6 +18,9 @@ from signals.alert_settings import (
     settings_hash,
 )
 from signals.thresholds import AlertThresholds
+from signals.thresholds.overrides import NO_SUCH_RESOURCE
+
+_MOST_TOLD = 5
 
 
 class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +69,20 @@ def limits_in_force(settings: Settings, database: Database, now: datetime) -> Li
     dumped = dump_alert_settings(current)
     database.transact(lambda connection: RunMemory(connection).keep_alert_settings(dumped, now))
     return _in_force(settings, current, text, file.name, source=str(file))
+
+
+def overrides_note(limits: LimitsInForce, thresholds: AlertThresholds) -> str:
+    """Which overrides decide nothing among the resources of a run, with the reason; "" where each does.
+
+    A key that means several resources goes first: whoever wrote it believes that it holds.
+    """
+    idle = thresholds.overrides_without_target
+    if not idle:
+        return ""
+    keys = sorted(idle, key=lambda key: (idle[key] == NO_SUCH_RESOURCE, key))
+    told = "; ".join(f"{key} ({idle[key]})" for key in keys[:_MOST_TOLD])
+    more = f"; and {len(keys) - _MOST_TOLD} more" if len(keys) > _MOST_TOLD else ""
+    return f"{limits.options.source}: overrides that decide nothing in this run: {told}{more}."
 
 
 def _last_good(settings: Settings, database: Database, file: Path, error: AlertSettingsError) -> LimitsInForce:

@@ -12,6 +12,8 @@ from signals.alert_settings.threshold import ThresholdConfig
 from signals.evidence import InventoryRow
 from signals.inventory import Inventory
 
+NO_SUCH_RESOURCE = "no resource has this id or name"
+
 
 class Override(NamedTuple):
     """One entry of `overrides`, with the key it stands under. `inherited`: it is the host's, seen from its disk."""
@@ -68,7 +70,7 @@ class Overrides:
             if inventory.is_ambiguous(key) or len(candidates) > 1:
                 self.without_target[key] = "several resources are called so: write the full id of the one that is meant"
             elif not candidates:
-                self.without_target[key] = "no resource has this id or name"
+                self.without_target[key] = NO_SUCH_RESOURCE
             else:
                 found.setdefault(next(iter(candidates)), []).append(key)
         for resource_id, keys in found.items():
