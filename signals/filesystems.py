@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Look, Severity
+from signals.backups.owners import Owners
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import FilesystemRow, InventoryRow, Page, ResourceDisks, ResourceDisksOutput
 from signals.thresholds import Limited
@@ -44,6 +45,7 @@ class FilesystemDetector:
     def __init__(self, context: Context, notes: Notes) -> None:
         self._thresholds = context.thresholds
         self._inventory = context.inventory
+        self._owners = Owners(context.inventory)
         self._notes = notes
 
     def read(self, page: EvidencePage[Page]) -> None:
@@ -85,6 +87,10 @@ class FilesystemDetector:
         return True
 
     def _resolve(self, owner: ResourceDisks) -> InventoryRow | None:
+        if owner.vmid and not owner.id:
+            guests = self._owners.find((owner.vmid, owner.instance, owner.node, None, None, owner.type))
+            if len(guests) == 1 and guests[0] in self._inventory.rows:
+                return self._inventory.rows[guests[0]]
         name = str(owner.id or owner.vmid or owner.name or "")
         if not owner.id and owner.vmid and owner.instance and owner.type:
             guest_type = "system-container" if owner.type == "lxc" else owner.type
@@ -103,7 +109,7 @@ class FilesystemDetector:
                 fine.append(kind)
         for case in cases:
             self._judge_errors(case)
-        if any(row.error_count is not None for row in owner.disks):
+        if any(row.error_count is not None and row.error_count >= 0 for row in owner.disks):
             fine.append(Kind.FILESYSTEM_ERRORS)
         return fine
 
@@ -144,7 +150,10 @@ class FilesystemDetector:
 
     def _judge_errors(self, case: _Case) -> None:
         row = case.row
-        errors = row.error_count or 0
+        errors = max(row.error_count or 0, 0)
+        if row.error_count is not None and row.error_count < 0 and not row.forced_read_only:
+            reason = f"{row.error_count} is no count of errors"
+            self._notes.blind(Kind.FILESYSTEM_ERRORS, case.resource.id, reason, case.mount)
         if not errors and not row.forced_read_only:
             return
         if row.forced_read_only:

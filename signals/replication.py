@@ -14,6 +14,7 @@ from typing import ClassVar, cast
 from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Look, Severity
+from signals.backups.owners import Owners
 from signals.detector import Context, EvidencePage, Notes, cut
 from signals.evidence import InventoryRow, Page
 from signals.protection_evidence import ReplicationOutput, ReplicationRow
@@ -39,6 +40,7 @@ class ReplicationDetector:
         self._inventory = context.inventory
         self._notes = notes
         self._now = context.now
+        self._owners = Owners(context.inventory)
         self._whole: list[tuple[EvidencePage[Page], frozenset[str]]] = []
 
     def read(self, page: EvidencePage[Page]) -> None:
@@ -65,6 +67,11 @@ class ReplicationDetector:
             found = self._inventory.find(name) if name else None
             if found is not None:
                 return found
+        # The instance or node that it names decides which of the guests with this number it is.
+        claim = job.resource_id or (job.guest_id, job.instance, job.source_node, None, None, job.guest_type)
+        guests = self._owners.find(claim)
+        if len(guests) == 1 and guests[0] in self._inventory.rows:
+            return self._inventory.rows[guests[0]]
         return InventoryRow(id=job.resource_id or native, type=kind, name=job.guest_name or vmid)
 
     def _judge(self, page: EvidencePage[Page], job: ReplicationRow) -> None:

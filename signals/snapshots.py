@@ -13,6 +13,7 @@ from typing import ClassVar, cast
 from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Look
+from signals.backups.owners import Owners
 from signals.detector import Context, EvidencePage, Notes, cut
 from signals.evidence import InventoryRow, Page
 from signals.protection_evidence import SnapshotRow, SnapshotsOutput
@@ -36,6 +37,7 @@ class SnapshotDetector:
         self._inventory = context.inventory
         self._notes = notes
         self._now = context.now
+        self._owners = Owners(context.inventory)
 
     def read(self, page: EvidencePage[Page]) -> None:
         """Judges the snapshots of one page. A guest that was read is clear of every other snapshot."""
@@ -62,6 +64,11 @@ class SnapshotDetector:
             found = self._inventory.find(name) if name else None
             if found is not None:
                 return found
+        # The instance or node that it names decides which of the guests with this number it is.
+        claim = row.resource_id or (row.vmid, row.instance, row.node, None, None, row.type)
+        guests = self._owners.find(claim)
+        if len(guests) == 1 and guests[0] in self._inventory.rows:
+            return self._inventory.rows[guests[0]]
         return InventoryRow(id=row.resource_id or native, type=kind, name=row.vm_name or vmid)
 
     def _judge_age(self, page: EvidencePage[Page], guest: InventoryRow, row: SnapshotRow, subject: str) -> None:

@@ -129,6 +129,15 @@ def test_errors_that_a_file_system_notes_in_itself(row: FilesystemRow, severity:
         assert judged.look(Kind.FILESYSTEM_ERRORS, "agent:local:nas", "/") is Look.CLEAR
 
 
+def test_less_than_no_errors_is_no_reading() -> None:
+    judged = judge(mount("/", 10, error_count=0), mount("/srv", 10, error_count=-1))
+    assert judged.signals == []
+    looks = [judged.look(Kind.FILESYSTEM_ERRORS, "agent:local:nas", where) for where in ("/", "/srv")]
+    assert looks == [Look.CLEAR, Look.BLIND]
+    (signal,) = judge(mount("/", 10, error_count=-1, forced_read_only=True)).signals
+    assert (signal.severity, signal.value) == ("critical", None)
+
+
 @pytest.mark.parametrize(
     ("owner", "resource_id"),
     [
@@ -138,12 +147,17 @@ def test_errors_that_a_file_system_notes_in_itself(row: FilesystemRow, severity:
         (ResourceDisks(vmid=103), "103"),
         (ResourceDisks(name="web"), "web"),
         (ResourceDisks(id="lab-101"), "vm:lab:101"),
+        (ResourceDisks(vmid=104, type="vm", node="pve1"), "vm:lab:104"),
+        (ResourceDisks(vmid="104", type="lxc", instance="lab"), "system-container:lab:104"),  # another guest
     ],
 )
 def test_a_guest_goes_by_its_id_else_by_its_number_in_its_instance(owner: ResourceDisks, resource_id: str) -> None:
     owner.disks = [mount("/", 99)]
-    known = InventoryRow(id="vm:lab:101", type="vm", name="db", aliases=["lab-101"])
-    judged = Judged(FilesystemDetector, ResourceDisksOutput(resources=[owner]), known=(known,))
+    known = (
+        InventoryRow(id="vm:lab:101", type="vm", name="db", aliases=["lab-101"]),
+        InventoryRow(id="vm:lab:104", type="vm", name="mail", instance="lab", vmid=104),
+    )
+    judged = Judged(FilesystemDetector, ResourceDisksOutput(resources=[owner]), known=known)
     assert [signal.resource_id for signal in judged.signals] == [resource_id]
 
 

@@ -114,6 +114,7 @@ def test_a_part_of_the_list_clears_nobody() -> None:
     ("fields", "resource_id"),
     [
         ({"guest_id": 101, "instance": "lab", "guest_type": "qemu"}, WEB.id),
+        ({"guest_id": "101", "source_node": "pve1"}, WEB.id),
         ({"guest_id": "7", "source_node": "pve1", "guest_type": "lxc"}, "system-container:pve1:7"),
         ({"guest_id": None, "id": None}, "vm:unknown:unknown"),
     ],

@@ -105,13 +105,30 @@ def test_what_an_operator_switched_off_is_not_looked_at() -> None:
     ("fields", "resource_id"),
     [
         ({"vmid": 101, "instance": "lab", "type": "qemu"}, WEB.id),
-        ({"vmid": "101", "type": "vm", "node": "pve1"}, "vm:pve1:101"),
+        ({"vmid": "101", "type": "vm", "node": "pve1"}, WEB.id),  # of a guest that migrates, the node tells nothing
+        ({"vmid": 101}, WEB.id),
+        ({"vmid": "8", "type": "vm", "node": "pve1"}, "vm:pve1:8"),
         ({"vmid": 7, "instance": "lab", "type": "lxc"}, "system-container:lab:7"),
         ({}, "vm:unknown:unknown"),
     ],
 )
 def test_a_recorded_row_without_our_id_means_the_guest_that_it_names(fields: dict, resource_id: str) -> None:
     seen = judged(row(960, resource_id="", **fields))
+    assert [each.resource_id for each in seen.signals] == [resource_id]
+
+
+@pytest.mark.parametrize(
+    ("node", "resource_id"), [("pve1", WEB.id), ("pve9", "vm:site2:101"), ("elsewhere", "vm:elsewhere:101")]
+)
+def test_of_two_guests_with_one_number_the_node_tells_the_cluster(node: str, resource_id: str) -> None:
+    known = (
+        WEB,
+        InventoryRow(id="vm:site2:101", type="vm", instance="site2", vmid=101),
+        InventoryRow(id="node:lab:pve1", type="node", name="pve1", instance="lab"),
+        InventoryRow(id="node:site2:pve9", type="node", name="pve9", instance="site2"),
+    )
+    output = SnapshotsOutput(snapshots=[row(960, resource_id="", vmid=101, node=node)])
+    seen = Judged(SnapshotDetector, output, limits=LIMITS, known=known)
     assert [each.resource_id for each in seen.signals] == [resource_id]
 
 
