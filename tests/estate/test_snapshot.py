@@ -180,6 +180,18 @@ def test_a_percentage_that_cannot_be_is_taken_out_and_is_a_gap(
     assert found.pool is None or found.pool.usage_percent is None
 
 
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("before", [0, (1 << 20) - 400, 1 << 20])
+def test_a_number_without_end_is_refused_where_it_stands_and_never_ends_a_run(sign: str, before: int) -> None:
+    text = '{"resources": [{"id": "a", "type": "storage", "name": "%s", "pool": {"zfs": {"read_errors": %s}}}]}'
+    with pytest.raises(
+        EstateDocumentError, match=r"^\$\.resources\[0\]\.pool\.zfs\.read_errors: a number of more than 300"
+    ):
+        decode_estate((text % ("x" * before, f"{sign}1{'0' * 300}")).encode())
+    longest = decode_estate((text % ("7" * 400, f"{sign}{'9' * 300}")).encode()).resources[0]
+    assert longest.name == "7" * 400
+
+
 @pytest.mark.parametrize("percent", [0, 100, 100.5])
 def test_a_percentage_that_rounding_explains_is_kept(percent: float) -> None:
     (found,) = decoded({"resources": [vm(metrics={"memory": {"value": percent}})]}).resources
