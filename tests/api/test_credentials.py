@@ -67,16 +67,24 @@ def test_two_tokens_leave_open_who_is_meant(at_home: House) -> None:
     assert client.get(PATH, headers=[("X-API-Token", one), ("X-API-Token", other)]).status_code == 401
 
 
-@given(st.binary(max_size=60).filter(lambda value: not set(value) & {0, 10, 13}))
-def test_no_bytes_in_any_header_of_a_credential_are_a_crash(value: bytes) -> None:
-    with house() as made:
-        made.token(Scope.ALL)
-        client = made.client()
-        for name in ("Authorization", "X-API-Token", "Cookie", "X-CSRF-Token", "X-Patrol-Org-ID", "Host", "Origin"):
-            for content in (value, b"Bearer " + value, b"Basic " + value, b"patrol_session=" + value):
-                answer = client.post("/api/logout", headers={name: content})
-                assert 400 <= answer.status_code < 500
-                assert is_envelope(answer)
+HEADERS = ("Authorization", "X-API-Token", "Cookie", "X-CSRF-Token", "X-Patrol-Org-ID", "Host", "Origin")
+CONTENT = st.binary(max_size=60).filter(lambda value: not set(value) & {0, 10, 13})
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_no_bytes_in_any_header_of_a_credential_are_a_crash(at_home: House, name: str) -> None:
+    at_home.token(Scope.ALL)
+    client = at_home.client()
+
+    @given(sort=st.sampled_from([b"", b"Bearer ", b"Basic ", b"patrol_session="]), value=CONTENT)
+    def ask(sort: bytes, value: bytes) -> None:
+        at_home.pass_by(timedelta(minutes=1))  # or so many would be refused for their number
+        answer = client.post("/api/logout", headers={name: sort + value})
+        assert 400 <= answer.status_code < 500
+        assert answer.status_code != 429
+        assert is_envelope(answer)
+
+    ask()
 
 
 def test_a_wrong_token_is_wrong_on_this_machine_too_where_nobody_needs_one() -> None:
