@@ -16,6 +16,7 @@ from patrol.estate.sources.local.btrfs import (
     read_btrfs,
 )
 from patrol.estate.sources.local.host import CommandResult, Part, ProgramMissingError, ProgramTimedOutError
+from patrol.estate.sources.local.root_command import run_as_root
 from signals.evidence import BtrfsDeviceRow, BtrfsRow, PoolRow, PoolsOutput
 from signals.pools import PoolDetector
 from tests.estate.local.tree import WHERE, TreeHost, said
@@ -137,7 +138,7 @@ def test_older_kernels_need_the_program(tmp_path: Path) -> None:
         (ProgramMissingError("btrfs"), GapReason.TOOL_MISSING, "apt install btrfs-progs"),
         (ProgramTimedOutError("btrfs"), GapReason.TIMED_OUT, ""),
         (OSError(8, "Exec format error"), GapReason.FAILED, ""),
-        (said("", returncode=1, stderr="ERROR: Operation not permitted"), GapReason.NO_PERMISSION, "as root"),
+        (said("", returncode=1, stderr="ERROR: Operation not permitted"), GapReason.NO_PERMISSION, run_as_root()),
         (said("", returncode=1, stderr="ERROR: odd"), GapReason.FAILED, ""),
     ],
 )

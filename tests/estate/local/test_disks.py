@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from findings.model import GapReason, Topic
 from patrol.estate.model import ResourceType
 from patrol.estate.sources.local.disk_devices import find_block_devices, hidden_disks
-from patrol.estate.sources.local.disks import AT_ONCE, read_disks, run_as_root
+from patrol.estate.sources.local.disks import AT_ONCE, read_disks
 from patrol.estate.sources.local.host import (
     CommandResult,
     Host,
@@ -20,6 +20,7 @@ from patrol.estate.sources.local.host import (
     ProgramTimedOutError,
     Where,
 )
+from patrol.estate.sources.local.root_command import run_as_root
 
 WHERE = Where(source="local", host_id="agent:local:nas", hostname="nas")
 

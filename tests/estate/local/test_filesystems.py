@@ -14,6 +14,7 @@ from findings.model import GapReason
 from patrol.estate.sources.local.filesystems import read_filesystems, stat_all
 from patrol.estate.sources.local.host import Part
 from patrol.estate.sources.local.mounts import parse_mountinfo, select, shown
+from patrol.estate.sources.local.root_command import run_as_root
 from signals.evidence import FilesystemRow
 from tests.estate.local.test_zfs import ZfsHost
 from tests.estate.local.tree import WHERE, TreeHost, said
@@ -228,7 +229,7 @@ def test_errors_that_an_ext_file_system_notes_are_read(tmp_path: Path, text: str
 @pytest.mark.parametrize(
     ("error", "reason", "fix"),
     [
-        (PermissionError(errno.EACCES, "Permission denied"), GapReason.NO_PERMISSION, "run patrol as root"),
+        (PermissionError(errno.EACCES, "Permission denied"), GapReason.NO_PERMISSION, run_as_root()),
         (OSError(errno.ESTALE, "Stale file handle"), GapReason.FAILED, "umount -l '/nas'"),
         (OSError(errno.EIO, "Input/output error"), GapReason.FAILED, ""),
     ],

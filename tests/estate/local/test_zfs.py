@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from findings.model import GapReason
 from patrol.estate.model import Status
 from patrol.estate.sources.local.host import CommandResult, Host, ProgramMissingError, ProgramTimedOutError
+from patrol.estate.sources.local.root_command import run_as_root
 from patrol.estate.sources.local.zfs import PoolSpace, read_space, read_states, read_zfs, usage_of_list
 from patrol.estate.sources.local.zfs_json import parse_status_json
 from patrol.estate.sources.local.zfs_text import parse_number, parse_pool_list, parse_status, parse_table
@@ -421,7 +422,7 @@ def test_where_all_pools_are_suspended_no_program_is_started(tmp_path: Path) -> 
         (ProgramMissingError("zpool"), GapReason.TOOL_MISSING, "apt install zfsutils-linux"),
         (ProgramTimedOutError("zpool"), GapReason.TIMED_OUT, "dmesg"),
         (OSError(8, "Exec format error"), GapReason.FAILED, ""),
-        (said("", returncode=1, stderr="Permission denied the ZFS utilities"), GapReason.NO_PERMISSION, "/dev/zfs"),
+        (said("", returncode=1, stderr="Permission denied the ZFS utilities"), GapReason.NO_PERMISSION, run_as_root()),
         (said("", returncode=1, stderr="internal error\nmore"), GapReason.FAILED, ""),
         (said("", returncode=1), GapReason.FAILED, ""),
         (said("{"), GapReason.UNREADABLE, ""),

@@ -20,6 +20,7 @@ from patrol.estate.model import Resource, ResourceType, Status
 from patrol.estate.sources.local.filesystems import MOUNTINFO
 from patrol.estate.sources.local.host import Host, Part, ProgramMissingError, ProgramTimedOutError, Where, find_text
 from patrol.estate.sources.local.mounts import Mount, parse_mountinfo, select
+from patrol.estate.sources.local.root_command import run_as_root
 from signals.evidence import BtrfsDeviceRow, BtrfsRow, PoolRow
 
 SYSFS = "/sys/fs/btrfs"
@@ -133,7 +134,7 @@ def _ask(host: Host, where: Where, mount: Mount, uuid: str) -> tuple[list[BtrfsD
         GapReason.NO_PERMISSION if denied else GapReason.FAILED,
         f"{mount.name}: btrfs device stats printed no counters: {done.stderr.strip()[:200]}",
         resource_id,
-        f"run patrol as root: it reads `btrfs device stats {mount.name}`" if denied else "",
+        run_as_root() if denied else "",
     )
 
 

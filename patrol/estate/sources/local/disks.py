@@ -1,8 +1,5 @@
 """The physical disks of the host and their SMART data, read with smartctl without waking a disk that sleeps."""
 
-import shlex
-import shutil
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +20,7 @@ from patrol.estate.sources.local.host import (
     Where,
     reason_of,
 )
+from patrol.estate.sources.local.root_command import run_as_root
 from signals.evidence import DiskRow
 
 SECONDS_PER_DISK = 15
@@ -31,7 +29,6 @@ SECONDS_PER_DISK = 15
 AT_ONCE = 4
 
 _NO_MEDIUM_FOR_IT = (GapReason.NOT_REPORTED, GapReason.FAILED, GapReason.UNREADABLE)
-_PATH_OF_SUDO = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _INSTALL = "apt install smartmontools"
 
 
@@ -178,13 +175,6 @@ def _gap_of(disk: _Disk, shortfall: Shortfall, where: Where, resource_id: Resour
     elif shortfall.detail == SWITCHED_OFF:
         fix = f"sudo smartctl -s on {device.path}"
     return _gap(where, shortfall.reason, detail, resource_id=resource_id, fix=fix)
-
-
-def run_as_root(search_path: str = _PATH_OF_SUDO) -> str:
-    """The command that runs this very Patrol as root: one from a checkout is on nobody's path but its own."""
-    if shutil.which("patrol", path=search_path):
-        return "sudo patrol run"
-    return f"sudo {shlex.quote(sys.executable)} -m patrol run"
 
 
 def _behind_controller(where: Where, volumes: Iterable[DiskDevice]) -> list[Gap]:

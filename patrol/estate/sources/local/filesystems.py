@@ -10,6 +10,7 @@ from findings.model import Gap, GapReason, Topic
 from patrol.estate.sources.local.block import find_disk_type
 from patrol.estate.sources.local.host import Host, Part, Where, find_text
 from patrol.estate.sources.local.mounts import Mount, parse_mountinfo, select, shown, zfs_pool
+from patrol.estate.sources.local.root_command import run_as_root
 from patrol.estate.sources.local.zfs import SUSPENDED, read_space, read_states
 from signals.evidence import FilesystemRow
 
@@ -169,7 +170,7 @@ def _gap(where: Where, mount: Mount, error: OSError | None) -> Gap:
         fix = f"see whether what serves {shown(mount.device)} is up" if mount.remote else "look at `dmesg`"
     elif isinstance(error, PermissionError):
         reason = GapReason.NO_PERMISSION
-        fix = f"let this user search the folders above {mount.name}, or run patrol as root"
+        fix = f"{run_as_root()}; or let this user search the folders above {mount.name}"
     elif error.errno == errno.ESTALE:
         fix = f"mount it again: umount -l '{mount.name}' && mount '{mount.name}'"
     detail = "did not answer" if error is None else f"could not be measured: {error.strerror or error}"

@@ -14,6 +14,7 @@ from findings.identity import canonical_id
 from findings.model import Gap, GapReason, Topic
 from patrol.estate.model import Resource, ResourceType, Status
 from patrol.estate.sources.local.host import Host, Part, ProgramMissingError, ProgramTimedOutError, Where, find_text
+from patrol.estate.sources.local.root_command import run_as_root
 from patrol.estate.sources.local.zfs_json import parse_status_json
 from patrol.estate.sources.local.zfs_text import parse_number, parse_pool_list, parse_status
 from signals.evidence import PoolRow, ZfsRow
@@ -34,7 +35,7 @@ _DENIED = ("ermission denied", "must be run as root", "/dev/zfs")
 """Signs in zpool's complaints that this process may not, or cannot, open /dev/zfs."""
 
 _INSTALL = "install the ZFS tools (Debian, Ubuntu, Proxmox: apt install zfsutils-linux)"
-_PRIVILEGES = "run patrol as root, or let it open /dev/zfs (chmod 0666 /dev/zfs is the packages' own mode)"
+_OWN_MODE = "or let this user open /dev/zfs, as packages leave it: sudo chmod 0666 /dev/zfs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +178,7 @@ def _run(host: Host, argv: Sequence[str], *, has_older_form: bool = False) -> st
         return None
     first = complaint.splitlines()[0] if complaint else f"exit status {done.returncode}"
     if any(sign in complaint for sign in _DENIED):
-        raise _UnreadError(GapReason.NO_PERMISSION, f"{' '.join(argv[:2])}: {first}", _PRIVILEGES)
+        raise _UnreadError(GapReason.NO_PERMISSION, f"{' '.join(argv[:2])}: {first}", f"{run_as_root()}; {_OWN_MODE}")
     raise _UnreadError(GapReason.FAILED, f"{' '.join(argv[:2])}: {first}")
 
 
