@@ -78,6 +78,13 @@ def the_order_of_an_estate_decides_nothing(plan: Plan, seed: int) -> None:
     assert conditions(shuffled.signals) == conditions(whole.signals)
 
 
+def signals_stand_in_their_order_whatever_was_read_first(plan: Plan, seed: int) -> None:
+    calls = swept(plan.estate(), page_rows=3)
+    Random(seed).shuffle(calls)
+    shown = [(-each.severity.rank, each.signal_type, each.resource_id, each.subject) for each in judged(calls).signals]
+    assert shown == sorted(shown, key=lambda each: (each[0], list(Kind).index(each[1]), *each[2:]))
+
+
 def structs_and_their_recorded_text_say_the_same(plan: Plan, seed: int) -> None:
     calls = swept(plan.estate())
     as_structs, as_text = judged(calls), judged(recorded(calls))
@@ -141,6 +148,30 @@ def a_page_that_was_cut_off_says_no_more_than_the_whole(plan: Plan, seed: int) -
     whole, less = judged(calls), judged(fewer)
     assert conditions(less.signals) <= conditions(whole.signals)
     _clears_no_more(whole, less, fewer, cut)
+
+
+def complete_rows_before_a_cut_count(plan: Plan, seed: int) -> None:
+    random = Random(seed)
+    calls = swept(plan.estate())
+    shows_faults = {signal.tool_call_id for signal in judged(calls).signals}
+    cut = random.choice([call for call in calls if call.id in shows_faults] or calls)
+    tables = [(name, rows) for name, rows in msgspec.json.decode(text_of(cut)).items() if _is_table(rows)]
+    if not tables:
+        return
+    name, rows = random.choice(tables)
+    complete = rows[: random.choice((len(rows), random.randrange(len(rows))))]
+    broken = msgspec.json.encode(random.choice(rows)).decode()
+    begun = [*(msgspec.json.encode(row).decode() for row in complete), broken[: random.randrange(len(broken))]]
+    texts = msgspec.json.encode({name: complete}).decode(), f'{{"{name}":[{",".join(begun)}'
+    ended, broke_off = (
+        judged([msgspec.structs.replace(call, output=text) if call is cut else call for call in calls])
+        for text in texts
+    )
+    assert conditions(ended.signals) <= conditions(broke_off.signals)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def a_value_of_the_wrong_type_is_told_and_costs_nothing_elsewhere(plan: Plan, seed: int) -> None:
@@ -294,11 +325,13 @@ PROPERTIES: tuple[Property, ...] = (
     every_signal_shows_its_row_and_the_limit_of_its_value,
     equal_evidence_gives_equal_bytes,
     the_order_of_an_estate_decides_nothing,
+    signals_stand_in_their_order_whatever_was_read_first,
     structs_and_their_recorded_text_say_the_same,
     the_size_of_pages_decides_nothing,
     what_a_model_reads_beside_the_sweep_changes_no_answer,
     a_missing_page_clears_nothing_of_its_sweep,
     a_page_that_was_cut_off_says_no_more_than_the_whole,
+    complete_rows_before_a_cut_count,
     a_value_of_the_wrong_type_is_told_and_costs_nothing_elsewhere,
     a_run_files_what_is_broken_and_nothing_else,
     a_second_run_changes_nothing,
