@@ -59,7 +59,7 @@ class ReplicationDetector:
             ]
             self._notes.clear(page, Kind.REPLICATION_FAILED, guests)
 
-    def _guest(self, job: ReplicationRow) -> InventoryRow:
+    def _guest(self, job: ReplicationRow) -> InventoryRow | None:
         kind = _TYPES.get((job.guest_type or "").lower(), job.guest_type or "vm")
         vmid = "" if job.guest_id is None else str(job.guest_id)
         native = canonical_id(kind, job.instance or job.source_node or "unknown", vmid or "unknown")
@@ -72,6 +72,8 @@ class ReplicationDetector:
         guests = self._owners.find(claim)
         if len(guests) == 1 and guests[0] in self._inventory.rows:
             return self._inventory.rows[guests[0]]
+        if not guests and vmid and not job.guest_type:
+            return None  # it is out of sight or gone, and its type would be a guess: an id that means another guest
         return InventoryRow(id=job.resource_id or native, type=kind, name=job.guest_name or vmid)
 
     def _judge(self, page: EvidencePage[Page], job: ReplicationRow) -> None:
@@ -79,6 +81,8 @@ class ReplicationDetector:
         if job.enabled is False or status in _OFF:
             return
         guest = self._guest(job)
+        if guest is None:
+            return
         subject = cut(quoted(job.id if job.id is not None else f"to {job.target_node}"), _LONGEST_SUBJECT)
         to = f" to {quoted(job.target_node)}" if job.target_node else ""
         failures = job.fail_count or 0

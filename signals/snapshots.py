@@ -43,8 +43,8 @@ class SnapshotDetector:
         """Judges the snapshots of one page. A guest that was read is clear of every other snapshot."""
         output = cast("SnapshotsOutput", page.output)
         for row in output.snapshots:
-            if row.snapshot_name != _RUNNING_STATE:
-                guest = self._guest(row)
+            guest = self._guest(row) if row.snapshot_name != _RUNNING_STATE else None
+            if guest is not None:
                 subject = cut(quoted(row.snapshot_name), _LONGEST_SUBJECT) or "unnamed"
                 self._judge_age(page, guest, row, subject)
                 self._judge_size(page, guest, row, subject)
@@ -56,7 +56,7 @@ class SnapshotDetector:
     def finish(self) -> None:
         """Every snapshot was judged when it was read."""
 
-    def _guest(self, row: SnapshotRow) -> InventoryRow:
+    def _guest(self, row: SnapshotRow) -> InventoryRow | None:
         kind = _TYPES.get((row.type or "").lower(), row.type or "vm")
         vmid = "" if row.vmid is None else str(row.vmid)
         native = canonical_id(kind, row.instance or row.node or "unknown", vmid or "unknown")
@@ -69,6 +69,8 @@ class SnapshotDetector:
         guests = self._owners.find(claim)
         if len(guests) == 1 and guests[0] in self._inventory.rows:
             return self._inventory.rows[guests[0]]
+        if not guests and vmid and not row.type:
+            return None  # it is out of sight or gone, and its type would be a guess: an id that means another guest
         return InventoryRow(id=row.resource_id or native, type=kind, name=row.vm_name or vmid)
 
     def _judge_age(self, page: EvidencePage[Page], guest: InventoryRow, row: SnapshotRow, subject: str) -> None:

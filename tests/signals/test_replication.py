@@ -4,10 +4,13 @@ import pytest
 
 from findings.kinds import Kind
 from findings.model import Look
-from signals.evidence import InventoryRow
+from signals.detector import Context, Notes
+from signals.evidence import InventoryOutput, InventoryRow
+from signals.inventory import Inventory
 from signals.protection_evidence import ReplicationOutput, ReplicationRow
 from signals.replication import ReplicationDetector
 from signals.thresholds import Limit, Limited
+from tests.signals.backup_pages import NOW, Limits, page
 from tests.signals.metered import Judged, ago
 
 WEB = InventoryRow(id="vm:lab:101", type="vm", name="web", source="lab", instance="lab", vmid=101)
@@ -103,6 +106,18 @@ def test_a_job_that_is_off_says_nothing(fields: dict[str, object]) -> None:
 def test_a_list_of_all_jobs_clears_the_guests_of_its_sources_and_no_others() -> None:
     seen = judged()
     assert [seen.look(KIND, row.id, "gone-0") for row in (WEB, DNS, FAR)] == [Look.CLEAR, Look.CLEAR, None]
+
+
+@pytest.mark.parametrize("inventory", [{"complete": True}, {"has_holes": True}])
+def test_a_job_whose_guest_is_out_of_sight_is_filed_under_no_guessed_type(inventory: dict[str, bool]) -> None:
+    notes, view = Notes(), Inventory([InventoryOutput(resources=[WEB, DNS])], **inventory)
+    family = ReplicationDetector(Context(Limits(), view, NOW), notes)
+    failed = job(resource_id="", error="No route to host", instance="site2", guest_id=101)
+    known = job(resource_id="", error="No route to host", instance="site2", guest_id=101, guest_type="lxc")
+    family.read(page(ReplicationOutput(jobs=[failed])))
+    assert not notes.signals
+    family.read(page(ReplicationOutput(jobs=[known])))
+    assert [each.resource_id for each in notes.signals.values()] == ["system-container:site2:101"]
 
 
 def test_a_part_of_the_list_clears_nobody() -> None:
