@@ -2,7 +2,7 @@
 
 import msgspec
 
-from signals.evidence import Id, Page, Row, Time
+from signals.evidence import Id, Page, Row, Time, Whole, always_list
 
 
 class CephMessageRow(Row):
@@ -17,40 +17,40 @@ class CephHealthRow(Row):
 
 class CephMonitorRow(Row):
     name: str = ""
-    rank: int | None = None
+    rank: Whole | None = None
     addr: str | None = None
     status: str | None = None
 
 
 class CephMonMap(Row):
-    num_mons: int | None = None
+    num_mons: Whole | None = None
     monitors: list[CephMonitorRow] = msgspec.field(default_factory=list)
 
 
 class CephMgrMap(Row):
     available: bool | None = None
-    num_mgrs: int | None = None
+    num_mgrs: Whole | None = None
     active_mgr: str | None = None
-    standbys: int | None = None
+    standbys: Whole | None = None
 
 
 class CephOsdMap(Row):
     """`num_in`: OSDs that should hold data; those of them that are not up hold none that can be read."""
 
-    num_osds: int | None = None
-    num_up: int | None = None
-    num_in: int | None = None
-    num_down: int | None = None
-    num_out: int | None = None
+    num_osds: Whole | None = None
+    num_up: Whole | None = None
+    num_in: Whole | None = None
+    num_down: Whole | None = None
+    num_out: Whole | None = None
 
 
 class CephPgMap(Row):
     """Ratios run from 0 to 1: the share of objects with fewer copies than they should have, or in another place."""
 
-    num_pgs: int | None = None
-    bytes_total: int | None = None
-    bytes_used: int | None = None
-    bytes_available: int | None = None
+    num_pgs: Whole | None = None
+    bytes_total: Whole | None = None
+    bytes_used: Whole | None = None
+    bytes_available: Whole | None = None
     usage_percent: float | None = None
     degraded_ratio: float | None = None
     misplaced_ratio: float | None = None
@@ -63,11 +63,11 @@ class CephPgMap(Row):
 class CephPoolRow(Row):
     """`percent_used`: stored / (stored + what can still be stored), both counted before replication."""
 
-    id: int | None = None
+    id: Whole | None = None
     name: str = ""
-    bytes_used: int | None = None
-    bytes_available: int | None = None
-    objects: int | None = None
+    bytes_used: Whole | None = None
+    bytes_available: Whole | None = None
+    objects: Whole | None = None
     percent_used: float | None = None
 
 
@@ -89,22 +89,22 @@ class CephRow(Row):
 
 
 class CephDetailsOutput(Page):
-    hosts: list[CephRow] = msgspec.field(default_factory=list)
-    total: int | None = None
+    hosts: list[CephRow] = always_list()
+    total: Whole | None = None
 
 
 class CephSummaryDetails(Row):
     health_message: str = ""
-    osd_count: int | None = None
-    osds_up: int | None = None
-    osds_in: int | None = None
-    osds_down: int | None = None
-    monitors: int | None = None
-    total_bytes: int | None = None
-    used_bytes: int | None = None
-    available_bytes: int | None = None
+    osd_count: Whole | None = None
+    osds_up: Whole | None = None
+    osds_in: Whole | None = None
+    osds_down: Whole | None = None
+    monitors: Whole | None = None
+    total_bytes: Whole | None = None
+    used_bytes: Whole | None = None
+    available_bytes: Whole | None = None
     usage_percent: float | None = None
-    pools: int | None = None
+    pools: Whole | None = None
 
 
 class CephSummaryRow(Row):
@@ -119,5 +119,5 @@ class CephSummaryRow(Row):
 class CephOutput(Page):
     """`clusters` is a bare array in documented recordings."""
 
-    clusters: list[CephSummaryRow] = msgspec.field(default_factory=list)
-    total: int | None = None
+    clusters: list[CephSummaryRow] = always_list()
+    total: Whole | None = None

@@ -8,6 +8,8 @@ Every output of Patrol's own tools carries `complete` (everything asked for was 
 `gaps` (what was not). A recorded output without `complete` never clears anything.
 """
 
+from typing import Annotated, TypeVar
+
 import msgspec
 
 from findings.model import Gap
@@ -19,22 +21,52 @@ Time = str | int | float | None
 """An instant as it comes: RFC 3339, the same with a space or without a zone, or epoch seconds."""
 
 
+Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A whole number that a counter can hold. One without end is no reading: it costs its row."""
+
+Value = TypeVar("Value")
+
+
+def always(value: Value) -> Value:
+    """The default of a field that is written also where it holds just this, as the documents promise it."""
+    return msgspec.field(default_factory=lambda: value)
+
+
+def always_list() -> list[Value]:
+    """Likewise an empty list: of what was looked for, there is nothing."""
+    return msgspec.field(default_factory=_new_list)
+
+
+def always_map() -> dict[str, Value]:
+    """Likewise an empty object."""
+    return msgspec.field(default_factory=_new_map)
+
+
+def _new_list() -> list[Value]:
+    # Not `list` itself: an empty one of those is left out.
+    return []
+
+
+def _new_map() -> dict[str, Value]:
+    return {}
+
+
 class Row(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One row of a page."""
 
 
-class Pagination(Row):
-    total: int = 0
-    limit: int = 0
-    offset: int = 0
+class Pagination(Row, omit_defaults=False):
+    total: Whole = 0
+    limit: Whole = 0
+    offset: Whole = 0
 
 
 class Page(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """What every output has beside its rows. `zone`: IANA name that naive times of this page are in."""
 
     pagination: Pagination | None = None
-    complete: bool = False
-    gaps: list[Gap] = []
+    complete: bool = always(False)  # noqa: FBT003
+    gaps: list[Gap] = always_list()
     zone: str = ""
 
 
@@ -52,7 +84,7 @@ class InventoryRow(Row):
     parent: str = ""  # id of the node, host or server it lives on
     source: str = ""  # configured source that reported it
     tags: list[str] = []
-    vmid: int | None = None
+    vmid: Whole | None = None
     instance: str = ""  # cluster or instance: VMIDs are unique inside one
     template: bool = False
     first_seen: Time = None
@@ -69,7 +101,7 @@ class BackupStore(Row):
 
 
 class InventoryOutput(Page):
-    resources: list[InventoryRow] = []
+    resources: list[InventoryRow] = always_list()
     backup_stores: list[BackupStore] = []
 
 
@@ -103,18 +135,18 @@ class PerformanceRow(Row):
     pressure_cpu: float | None = None  # "some", average of the last 300 s, percent of time
     pressure_memory: float | None = None  # "full", likewise
     pressure_io: float | None = None  # "full", likewise
-    memory_arc_bytes: int | None = None  # ZFS cache that was not counted as memory in use
+    memory_arc_bytes: Whole | None = None  # ZFS cache that was not counted as memory in use
 
 
 class PerformanceOutput(Page):
     """`summary` is the documented map; `resources` and the flat fields are older recorded shapes."""
 
     period: str = ""
-    summary: dict[str, PerformanceRow] = {}
+    summary: dict[str, PerformanceRow] = always_map()
     resources: list[PerformanceRow] = []
-    points: list[msgspec.Raw] = []
+    points: list[msgspec.Raw] = always_list()
     downsampled: bool | None = None  # the points are averages of buckets
-    original_count: int | None = None  # how many points there were before
+    original_count: Whole | None = None  # how many points there were before
     # the flat shape: one resource, its fields beside the period
     id: Id = None
     name: str | None = None
@@ -149,13 +181,13 @@ class SmartAttributes(Row, rename="camel"):
     grown_defects: float | None = None  # SCSI grown defect list
     self_test_errors: float | None = None  # failed self-tests newer than the last good one
     error_log_count: float | None = None  # ATA error log; not a fault by itself
-    critical_warning: int | None = None  # NVMe bits
+    critical_warning: Whole | None = None  # NVMe bits
 
 
 class FailingAttribute(Row):
     """An attribute that the drive itself flags. `when`: "now" or "past"."""
 
-    id: int | None = None
+    id: Whole | None = None
     name: str = ""
     when: str = ""
     value: float | None = None
@@ -178,11 +210,11 @@ class DiskRow(Row):
     serial: str | None = None
     wwn: str | None = None
     type: str | None = None  # nvme | sata | sas | hdd ...
-    size_bytes: int | None = None
+    size_bytes: Whole | None = None
     health: str | None = None  # PASSED | OK | FAILED | UNKNOWN | anything else is bad
     wearout: float | None = None  # documented: percent of life left, absent when unknown
     temperature: float | None = None
-    rpm: int | None = None
+    rpm: Whole | None = None
     used: str | None = None
     last_checked: Time = None
     attributes: SmartAttributes | None = None
@@ -197,8 +229,8 @@ class DiskRow(Row):
 
 
 class DisksOutput(Page):
-    disks: list[DiskRow] = []
-    total: int | None = None
+    disks: list[DiskRow] = always_list()
+    total: Whole | None = None
 
 
 class SensorRow(Row):
@@ -218,7 +250,7 @@ class HostTemperatures(Row):
 
 
 class TemperaturesOutput(Page):
-    hosts: list[HostTemperatures] = []
+    hosts: list[HostTemperatures] = always_list()
 
 
 # --- pulse_storage -----------------------------------------------------------------------------------------------
@@ -232,33 +264,33 @@ class VdevRow(Row):
     state: str = ""
     path: str = ""
     parent: str = ""  # the mirror or raidz it belongs to
-    read_errors: int = 0
-    write_errors: int = 0
-    checksum_errors: int = 0
+    read_errors: Whole = 0
+    write_errors: Whole = 0
+    checksum_errors: Whole = 0
     note: str = ""
 
 
 class ZfsRow(Row):
     name: str = ""
     state: str = ""
-    read_errors: int = 0
-    write_errors: int = 0
-    checksum_errors: int = 0
+    read_errors: Whole = always(0)
+    write_errors: Whole = always(0)
+    checksum_errors: Whole = always(0)
     scan: str = ""
     # Patrol adds
-    data_errors: int | None = None  # permanent errors: files or objects lost
+    data_errors: Whole | None = None  # permanent errors: files or objects lost
     status: str = ""
     vdevs: list[VdevRow] = []
 
 
 class BtrfsDeviceRow(Row):
     path: str = ""
-    devid: int | None = None  # names the device for life; its path may change with the next boot
-    write_io_errs: int = 0
-    read_io_errs: int = 0
-    flush_io_errs: int = 0
-    corruption_errs: int = 0
-    generation_errs: int = 0
+    devid: Whole | None = None  # names the device for life; its path may change with the next boot
+    write_io_errs: Whole = 0
+    read_io_errs: Whole = 0
+    flush_io_errs: Whole = 0
+    corruption_errs: Whole = 0
+    generation_errs: Whole = 0
 
 
 class BtrfsRow(Row):
@@ -266,7 +298,7 @@ class BtrfsRow(Row):
 
     uuid: str = ""
     label: str = ""
-    missing_devices: int | None = None
+    missing_devices: Whole | None = None
     devices: list[BtrfsDeviceRow] = []
 
 
@@ -300,23 +332,23 @@ class CephClusterRow(Row):
     usage_percent: float | None = None
     used_tb: float | None = None
     total_tb: float | None = None
-    num_osds: int | None = None
-    num_osds_up: int | None = None
-    num_osds_in: int | None = None
-    num_mons: int | None = None
-    num_mgrs: int | None = None
+    num_osds: Whole | None = None
+    num_osds_up: Whole | None = None
+    num_osds_in: Whole | None = None
+    num_mons: Whole | None = None
+    num_mgrs: Whole | None = None
     id: Id = None  # Patrol adds: canonical id of the cluster
 
 
 class PoolsOutput(Page):
-    pools: list[PoolRow] = []
-    ceph_clusters: list[CephClusterRow] = []
+    pools: list[PoolRow] = always_list()
+    ceph_clusters: list[CephClusterRow] = always_list()
 
 
 class RaidDeviceRow(Row):
     device: str = ""
     state: str = ""
-    slot: int | None = None
+    slot: Whole | None = None
 
 
 class RaidRow(Row):
@@ -324,19 +356,19 @@ class RaidRow(Row):
     name: str | None = None
     level: str = ""
     state: str = ""
-    total_devices: int | None = None
-    active_devices: int | None = None
-    working_devices: int | None = None
-    failed_devices: int | None = None
-    spare_devices: int | None = None
+    total_devices: Whole | None = None
+    active_devices: Whole | None = None
+    working_devices: Whole | None = None
+    failed_devices: Whole | None = None
+    spare_devices: Whole | None = None
     uuid: str | None = None
     rebuild_percent: float | None = None
     rebuild_speed: str | None = None
     operation: str | None = None
-    devices: list[RaidDeviceRow] = []
+    devices: list[RaidDeviceRow] = always_list()
     # Patrol adds
     id: Id = None
-    raid_devices: int | None = None  # members that the array is made for; `total_devices` counts those it has
+    raid_devices: Whole | None = None  # members that the array is made for; `total_devices` counts those it has
 
 
 class HostDisks(Row):
@@ -350,15 +382,15 @@ class HostDisks(Row):
 class DiskHealthOutput(Page):
     """`hosts` as documented; `disks` at the top is an older recorded shape, with `node` beside it."""
 
-    hosts: list[HostDisks] = []
+    hosts: list[HostDisks] = always_list()
     disks: list[DiskRow] = []
     node: str | None = None
     hostname: str | None = None
 
 
 class RaidOutput(Page):
-    hosts: list[HostDisks] = []
-    total: int | None = None
+    hosts: list[HostDisks] = always_list()
+    total: Whole | None = None
 
 
 class FilesystemRow(Row):
@@ -367,14 +399,14 @@ class FilesystemRow(Row):
     device: str | None = None
     mountpoint: str | None = None
     type: str | None = None
-    total_bytes: int | None = None
-    used_bytes: int | None = None
-    free_bytes: int | None = None
+    total_bytes: Whole | None = None
+    used_bytes: Whole | None = None
+    free_bytes: Whole | None = None
     usage_percent: float | None = None
     # Patrol adds
     inodes_percent: float | None = None  # None: the file system has no fixed number of inodes
     disk_type: str = ""
-    error_count: int | None = None  # errors noted in the file system itself (ext4), for life; None: it keeps no count
+    error_count: Whole | None = None  # errors noted in the file system itself (ext4), for life; None: it keeps no count
     forced_read_only: bool = False  # mounted for writing, but the file system has made itself read-only
 
 
@@ -385,12 +417,12 @@ class ResourceDisks(Row):
     type: str | None = None
     node: str | None = None
     instance: str | None = None
-    disks: list[FilesystemRow] = []
+    disks: list[FilesystemRow] = always_list()
 
 
 class ResourceDisksOutput(Page):
-    resources: list[ResourceDisks] = []
-    total: int | None = None
+    resources: list[ResourceDisks] = always_list()
+    total: Whole | None = None
 
 
 class BackupTaskRow(Row):
@@ -406,7 +438,7 @@ class BackupTaskRow(Row):
     exitstatus: str | None = None
     start_time: Time = None
     end_time: Time = None
-    size_bytes: int | None = None
+    size_bytes: Whole | None = None
     error: str | int | None = None
     # Patrol adds
     resource_id: str = ""  # canonical id of the guest, where the tool could decide it
@@ -414,9 +446,9 @@ class BackupTaskRow(Row):
 
 
 class BackupTasksOutput(Page):
-    tasks: list[BackupTaskRow] = []
-    total: int | None = None
-    filtered: int | None = None
+    tasks: list[BackupTaskRow] = always_list()
+    total: Whole | None = None
+    filtered: Whole | None = None
 
 
 class PbsBackupRow(Row):
@@ -454,14 +486,14 @@ class PbsServerRow(Row):
     name: str = ""
     host: str = ""
     status: str = ""
-    datastores: list[DatastoreRow] = []
+    datastores: list[DatastoreRow] = always_list()
 
 
 class BackupsOutput(Page):
-    pbs: list[PbsBackupRow] = []
-    pve: list[PveBackupRow] = []
-    pbs_servers: list[PbsServerRow] = []
-    recent_tasks: list[BackupTaskRow] = []
+    pbs: list[PbsBackupRow] = always_list()
+    pve: list[PveBackupRow] = always_list()
+    pbs_servers: list[PbsServerRow] = always_list()
+    recent_tasks: list[BackupTaskRow] = always_list()
 
 
 class PbsJobRow(Row):
@@ -482,8 +514,8 @@ class PbsJobRow(Row):
 
 class PbsJobsOutput(Page):
     instance: str | None = None
-    jobs: list[PbsJobRow] = []
-    total: int | None = None
+    jobs: list[PbsJobRow] = always_list()
+    total: Whole | None = None
 
 
 # --- pulse_query action=health -----------------------------------------------------------------------------------
@@ -491,7 +523,7 @@ class PbsJobsOutput(Page):
 
 class ConnectionRow(Row):
     instance_id: str = ""
-    connected: bool = False
+    connected: bool = always(False)  # noqa: FBT003
 
 
 class UnitRow(Row):
@@ -541,10 +573,10 @@ class NodeHealth(Row):
 
 
 class HealthOutput(Page):
-    connections: list[ConnectionRow] = []
-    total: int | None = None
-    connected: int | None = None
-    disconnected: int | None = None
+    connections: list[ConnectionRow] = always_list()
+    total: Whole | None = None
+    connected: Whole | None = None
+    disconnected: Whole | None = None
     # Patrol adds
     hosts: list[HostHealth] = []
     guests: list[GuestHealth] = []

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from signals.evidence import Id, Page, Row, Time
+from signals.evidence import Id, Page, Row, Time, Whole, always_list
 
 
 class SnapshotRow(Row):
@@ -18,7 +18,7 @@ class SnapshotRow(Row):
     description: str | None = None
     time: Time = None
     vm_state: bool | None = None  # holds the memory of the guest as well
-    size_bytes: int | None = None
+    size_bytes: Whole | None = None
     # Patrol adds
     resource_id: str = ""  # canonical id of the guest
 
@@ -29,9 +29,9 @@ class SnapshotsOutput(Page):
     `guests` (Patrol adds): every guest of this page whose snapshots were read, also one that has none.
     """
 
-    snapshots: list[SnapshotRow] = msgspec.field(default_factory=list)
-    total: int | None = None
-    filtered: int | None = None
+    snapshots: list[SnapshotRow] = always_list()
+    total: Whole | None = None
+    filtered: Whole | None = None
     guests: list[str] = msgspec.field(default_factory=list)
 
 
@@ -52,7 +52,7 @@ class ReplicationRow(Row):
     error: str | None = None
     # Patrol adds
     enabled: bool | None = None
-    fail_count: int | None = None  # runs that failed in a row
+    fail_count: Whole | None = None  # runs that failed in a row
     instance: str | None = None
     resource_id: str = ""  # canonical id of the guest
 
@@ -60,6 +60,6 @@ class ReplicationRow(Row):
 class ReplicationOutput(Page):
     """`jobs` is a bare array in documented recordings."""
 
-    jobs: list[ReplicationRow] = msgspec.field(default_factory=list)
-    total: int | None = None
+    jobs: list[ReplicationRow] = always_list()
+    total: Whole | None = None
     sources: list[str] = msgspec.field(default_factory=list)  # Patrol adds: all jobs of these sources were read

@@ -46,14 +46,14 @@ class _CutError(Exception):
         self.position = position
 
 
-def _finite(text: str) -> float | None:
-    """A number that no float can hold was not measured."""
+def _finite(text: str) -> float | str:
+    # Beyond every number: as the text that it is, which no measured value is read from. None would be "not measured".
     number = float(text)
-    return number if abs(number) != float("inf") else None
+    return number if abs(number) != float("inf") else text
 
 
-def _integer(text: str) -> int | None:
-    return int(text) if len(text) <= 40 else None
+def _integer(text: str) -> int | str:
+    return int(text) if len(text) <= 40 else text
 
 
 _decoder = json.JSONDecoder(parse_float=_finite, parse_int=_integer, parse_constant=lambda _name: None)
@@ -181,7 +181,8 @@ def _holds_rows(part: object) -> bool:
 
 def _may_go_on(item: object, position: int, text: str) -> bool:
     """Whether a number touches the end of the text: 9 may have been 95, and `9e` was not 9."""
-    return isinstance(item, (int, float)) and _REST_OF_NUMBER.match(text, position) is not None
+    is_number = isinstance(item, (int, float)) or (isinstance(item, str) and text[position - 1] != '"')
+    return is_number and _REST_OF_NUMBER.match(text, position) is not None
 
 
 def _name(text: str, position: int) -> tuple[str, int]:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from signals.evidence import Id, Page, Row
+from signals.evidence import Id, Page, Row, Whole, always_list
 
 
 class InterfaceRow(Row):
@@ -11,9 +11,9 @@ class InterfaceRow(Row):
     name: str = ""
     mac: str | None = None
     addresses: list[str] = msgspec.field(default_factory=list)
-    rx_bytes: int | None = None
-    tx_bytes: int | None = None
-    speed_mbps: int | None = None
+    rx_bytes: Whole | None = None
+    tx_bytes: Whole | None = None
+    speed_mbps: Whole | None = None
     # Patrol adds
     window_seconds: float | None = None
     rx_bytes_per_second: float | None = None
@@ -31,19 +31,19 @@ class HostInterfaces(Row):
 
 
 class NetworkOutput(Page):
-    hosts: list[HostInterfaces] = msgspec.field(default_factory=list)
-    total: int | None = None
+    hosts: list[HostInterfaces] = always_list()
+    total: Whole | None = None
 
 
 class BlockDeviceRow(Row):
     """One whole disk, as the kernel counts. `window_seconds`: as of an interface."""
 
     device: str = ""
-    read_bytes: int | None = None
-    write_bytes: int | None = None
-    read_ops: int | None = None
-    write_ops: int | None = None
-    io_time_ms: int | None = None
+    read_bytes: Whole | None = None
+    write_bytes: Whole | None = None
+    read_ops: Whole | None = None
+    write_ops: Whole | None = None
+    io_time_ms: Whole | None = None
     # Patrol adds
     window_seconds: float | None = None
     read_bytes_per_second: float | None = None
@@ -52,12 +52,12 @@ class BlockDeviceRow(Row):
 
 class HostDevices(Row):
     hostname: str = ""
-    devices: list[BlockDeviceRow] = msgspec.field(default_factory=list)
+    devices: list[BlockDeviceRow] = always_list()
     # Patrol adds
     id: Id = None
     type: str = ""
 
 
 class DiskIoOutput(Page):
-    hosts: list[HostDevices] = msgspec.field(default_factory=list)
-    total: int | None = None
+    hosts: list[HostDevices] = always_list()
+    total: Whole | None = None

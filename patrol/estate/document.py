@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from findings.model import Gap, Topic
-from patrol.estate.faults import EstateDocumentError, Fault, find_endless_number, find_fault
+from patrol.estate.faults import EstateDocumentError, Fault, find_fault
 from patrol.estate.impossible import take_out_impossible
 from patrol.estate.model import SCHEMA_VERSION, Estate, Resource
 from patrol.estate.schema import fields_of, strict_type
@@ -57,9 +57,6 @@ def decode_estate(data: bytes) -> Estate:
             estate = _decode_quickly(data)
         except (msgspec.DecodeError, RecursionError):
             estate = _decode_slowly(data)
-        endless = find_endless_number(data)
-        if endless is not None:
-            raise EstateDocumentError(endless)
         _check_version(estate.version)
         _place_times(estate)
         estate.resources = _without_repeats(estate.resources)

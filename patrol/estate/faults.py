@@ -15,12 +15,6 @@ _PLACE = re.compile(r" - at `[^`]*`\Z")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _SHOWN = 80  # characters of a foreign key or value that a message repeats
 
-_MOST_DIGITS = 300  # a floating-point number has 308
-_ENDLESS = 10**_MOST_DIGITS
-_DIGITS = b"0" * _MOST_DIGITS
-_DIGITS_ALIKE = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
-_CHUNK_BYTES = 1 << 20
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -100,29 +94,6 @@ def _own_fault(value: object, kind: object, place: str) -> Fault | None:
         message = _PLACE.sub("", str(error))
         return Fault(place, message[:1].lower() + message[1:].replace("`", "'"))
     return None
-
-
-def find_endless_number(data: bytes) -> Fault | None:
-    """The first whole number of a JSON text that no floating-point number can hold, or None.
-
-    A type of whole numbers takes it, and the first division by it or into percent fails. `data` must be JSON.
-    """
-    # A number is sought in the bytes first: a walk through a large document costs more than all of its decoding.
-    chunks = range(0, len(data), _CHUNK_BYTES)
-    if not any(_DIGITS in data[at : at + _CHUNK_BYTES + _MOST_DIGITS].translate(_DIGITS_ALIKE) for at in chunks):
-        return None
-    return _endless(msgspec.json.decode(data), "$")
-
-
-def _endless(value: object, place: str) -> Fault | None:
-    if isinstance(value, dict):
-        inner = (_endless(item, place + _step(key)) for key, item in value.items())
-    elif isinstance(value, list):
-        inner = (_endless(item, f"{place}[{number}]") for number, item in enumerate(value))
-    else:
-        is_endless = isinstance(value, int) and abs(value) >= _ENDLESS
-        return Fault(place, f"a number of more than {_MOST_DIGITS} digits") if is_endless else None
-    return next((fault for fault in inner if fault), None)
 
 
 def _choice(word: str, words: list[str]) -> str:

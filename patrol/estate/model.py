@@ -28,6 +28,7 @@ from signals.evidence import (
     RaidRow,
     SensorRow,
     UnitRow,
+    Whole,
 )
 from signals.protection_evidence import ReplicationRow, SnapshotRow
 from signals.traffic_evidence import BlockDeviceRow, InterfaceRow
@@ -112,16 +113,16 @@ class Resource(msgspec.Struct, kw_only=True, omit_defaults=True):
     parent: str = ""  # id of the resource it lives on or in
     source: str = ""  # configured source that reported it
     tags: list[str] = []
-    vmid: int | None = None
+    vmid: Whole | None = None
     instance: str = ""  # cluster: VMIDs are unique inside one
     template: bool = False
     first_seen: datetime | None = None
     boot_with_host: bool | None = None  # onboot: whether a stopped guest is stopped by intent
     os: str = ""
-    cores: int | None = None
-    memory_total_bytes: int | None = None
-    memory_used_bytes: int | None = None
-    memory_arc_bytes: int | None = None  # ZFS cache above its minimum: counted as used by the kernel, not above
+    cores: Whole | None = None
+    memory_total_bytes: Whole | None = None
+    memory_used_bytes: Whole | None = None
+    memory_arc_bytes: Whole | None = None  # ZFS cache above its minimum: counted as used by the kernel, not above
     metrics: dict[Metric, Reading] = {}
     addresses: list[str] = []
     probes: list[ProbeRow] | None = None
@@ -172,7 +173,7 @@ class SourceState(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Estate(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Everything one collection read. Naive times are in the zone of their instance (`zones`), else UTC."""
 
-    version: int = SCHEMA_VERSION
+    version: Whole = SCHEMA_VERSION
     collected_at: datetime | None = None
     resources: list[Resource] = []
     gaps: list[Gap] = []

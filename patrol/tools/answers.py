@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from signals.evidence import Page, Row
+from signals.evidence import Page, Row, always_list, always_map
 
 
 class MatchRow(Row):
@@ -19,7 +19,7 @@ class MatchRow(Row):
 
 class SearchOutput(Page):
     query: str = ""
-    matches: list[MatchRow] = msgspec.field(default_factory=list)
+    matches: list[MatchRow] = always_list()
     total: int | None = None
 
 
@@ -56,8 +56,8 @@ class GetOutput(Page):
     memory: UseRow | None = None
     disk: UseRow | None = None
     os: str = ""
-    tags: list[str] = msgspec.field(default_factory=list)
-    networks: list[NetworkRow] = msgspec.field(default_factory=list)
+    tags: list[str] = always_list()
+    networks: list[NetworkRow] = always_list()
     reachable: bool | None = None
     last_backup: str | None = None
     children: int = 0
@@ -83,21 +83,21 @@ class ListRow(Row):
 class ListOutput(Page):
     """The documented groups; `total` counts each of them after filtering."""
 
-    systems: list[ListRow] = msgspec.field(default_factory=list)
-    nodes: list[ListRow] = msgspec.field(default_factory=list)
-    vms: list[ListRow] = msgspec.field(default_factory=list)
-    containers: list[ListRow] = msgspec.field(default_factory=list)
-    app_containers: list[ListRow] = msgspec.field(default_factory=list)
-    docker_hosts: list[ListRow] = msgspec.field(default_factory=list)
-    storage_pools: list[ListRow] = msgspec.field(default_factory=list)
-    physical_disks: list[ListRow] = msgspec.field(default_factory=list)
-    raid_arrays: list[ListRow] = msgspec.field(default_factory=list)
-    backup_servers: list[ListRow] = msgspec.field(default_factory=list)
-    networks: list[ListRow] = msgspec.field(default_factory=list)
-    k8s_clusters: list[ListRow] = msgspec.field(default_factory=list)
-    k8s_nodes: list[ListRow] = msgspec.field(default_factory=list)
-    k8s_pods: list[ListRow] = msgspec.field(default_factory=list)
-    total: dict[str, int] = msgspec.field(default_factory=dict)
+    systems: list[ListRow] = always_list()
+    nodes: list[ListRow] = always_list()
+    vms: list[ListRow] = always_list()
+    containers: list[ListRow] = always_list()
+    app_containers: list[ListRow] = always_list()
+    docker_hosts: list[ListRow] = always_list()
+    storage_pools: list[ListRow] = always_list()
+    physical_disks: list[ListRow] = always_list()
+    raid_arrays: list[ListRow] = always_list()
+    backup_servers: list[ListRow] = always_list()
+    networks: list[ListRow] = always_list()
+    k8s_clusters: list[ListRow] = always_list()
+    k8s_nodes: list[ListRow] = always_list()
+    k8s_pods: list[ListRow] = always_list()
+    total: dict[str, int] = always_map()
 
 
 class AlertRow(Row):
@@ -115,7 +115,7 @@ class AlertRow(Row):
 class AlertsOutput(Page):
     """`count`: rows of this page; `pagination.total` counts all that the filters admit."""
 
-    alerts: list[AlertRow] = msgspec.field(default_factory=list)
+    alerts: list[AlertRow] = always_list()
     count: int | None = None
 
 
@@ -153,9 +153,9 @@ class FindingRow(Row):
 class FindingsOutput(Page):
     """`counts` counts all that the filters admit; `pagination` runs through `active`, then `dismissed`."""
 
-    active: list[FindingRow] = msgspec.field(default_factory=list)
-    dismissed: list[FindingRow] = msgspec.field(default_factory=list)
-    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    active: list[FindingRow] = always_list()
+    dismissed: list[FindingRow] = always_list()
+    counts: dict[str, int] = always_map()
 
 
 class ResolvedAlertRow(Row):
@@ -176,7 +176,7 @@ class ResolvedAlertRow(Row):
 class ResolvedAlertsOutput(Page):
     """Alerts that ended within the last 24 hours."""
 
-    alerts: list[ResolvedAlertRow] = msgspec.field(default_factory=list)
+    alerts: list[ResolvedAlertRow] = always_list()
     total: int | None = None
 
 
@@ -192,9 +192,9 @@ class ConfigOutput(Page):
     os_type: str = ""
     onboot: bool | None = None
     rootfs: str = ""
-    mounts: list[str] = msgspec.field(default_factory=list)
-    disks: list[str] = msgspec.field(default_factory=list)
-    raw: dict[str, str] = msgspec.field(default_factory=dict)
+    mounts: list[str] = always_list()
+    disks: list[str] = always_list()
+    raw: dict[str, str] = always_map()
     # Patrol adds
     id: str = ""
     image: str = ""
@@ -215,7 +215,7 @@ class BaselinesOutput(Page):
     """By resource and metric: `cpu`, `memory`, `disk` (with its mount where it is not the main one), `usage`."""
 
     resource_id: str | None = None
-    baselines: dict[str, dict[str, BaselineRow]] = msgspec.field(default_factory=dict)
+    baselines: dict[str, dict[str, BaselineRow]] = always_map()
 
 
 class PatternRow(Row):
@@ -243,5 +243,5 @@ class PredictionRow(Row):
 class PatternsOutput(Page):
     """Paging runs through resources."""
 
-    patterns: list[PatternRow] = msgspec.field(default_factory=list)
-    predictions: list[PredictionRow] = msgspec.field(default_factory=list)
+    patterns: list[PatternRow] = always_list()
+    predictions: list[PredictionRow] = always_list()

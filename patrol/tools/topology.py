@@ -10,7 +10,7 @@ from patrol.tools.filters import matching
 from patrol.tools.model import Call
 from patrol.tools.paging import finished, part_of
 from patrol.tools.view import EstateView
-from signals.evidence import Page, Row
+from signals.evidence import Page, Row, always_list
 
 _UP = frozenset({Status.RUNNING, Status.ONLINE})
 _MOST_CONTAINERS = 200
@@ -27,7 +27,7 @@ class GuestRow(Row):
     vmid: int | None = None
 
 
-class NodeRow(Row):
+class NodeRow(Row, omit_defaults=False):
     """A hypervisor with its guests. `can_execute` is always false: Patrol runs no commands on what it watches."""
 
     id: str
@@ -41,7 +41,7 @@ class NodeRow(Row):
     container_count: int = 0
 
 
-class DockerHostRow(Row):
+class DockerHostRow(Row, omit_defaults=False):
     """A Docker host with its containers, the first 200 of them."""
 
     id: str
@@ -54,7 +54,7 @@ class DockerHostRow(Row):
     running_count: int = 0
 
 
-class ClusterRow(Row):
+class ClusterRow(Row, omit_defaults=False):
     id: str
     name: str = ""
     status: str = ""
@@ -62,7 +62,7 @@ class ClusterRow(Row):
     pod_count: int = 0
 
 
-class SystemRow(Row):
+class SystemRow(Row, omit_defaults=False):
     """A host that is read from inside. `child_count`: disks, pools and arrays on it."""
 
     id: str
@@ -71,15 +71,15 @@ class SystemRow(Row):
     child_count: int = 0
 
 
-class Proxmox(Row):
+class Proxmox(Row, omit_defaults=False):
     nodes: list[NodeRow] = msgspec.field(default_factory=list)
 
 
-class Docker(Row):
+class Docker(Row, omit_defaults=False):
     hosts: list[DockerHostRow] = msgspec.field(default_factory=list)
 
 
-class Kubernetes(Row):
+class Kubernetes(Row, omit_defaults=False):
     clusters: list[ClusterRow] = msgspec.field(default_factory=list)
 
 
@@ -108,7 +108,7 @@ class TopologyOutput(Page):
     proxmox: Proxmox = msgspec.field(default_factory=Proxmox)
     docker: Docker = msgspec.field(default_factory=Docker)
     kubernetes: Kubernetes = msgspec.field(default_factory=Kubernetes)
-    systems: list[SystemRow] = msgspec.field(default_factory=list)
+    systems: list[SystemRow] = always_list()
     summary: Summary = msgspec.field(default_factory=Summary)
 
 

@@ -180,16 +180,26 @@ def test_a_percentage_that_cannot_be_is_taken_out_and_is_a_gap(
     assert found.pool is None or found.pool.usage_percent is None
 
 
-@pytest.mark.parametrize("sign", ["", "-"])
-@pytest.mark.parametrize("before", [0, (1 << 20) - 400, 1 << 20])
-def test_a_number_without_end_is_refused_where_it_stands_and_never_ends_a_run(sign: str, before: int) -> None:
-    text = '{"resources": [{"id": "a", "type": "storage", "name": "%s", "pool": {"zfs": {"read_errors": %s}}}]}'
-    with pytest.raises(
-        EstateDocumentError, match=r"^\$\.resources\[0\]\.pool\.zfs\.read_errors: a number of more than 300"
-    ):
-        decode_estate((text % ("x" * before, f"{sign}1{'0' * 300}")).encode())
-    longest = decode_estate((text % ("7" * 400, f"{sign}{'9' * 300}")).encode()).resources[0]
-    assert longest.name == "7" * 400
+@pytest.mark.parametrize("number", [str(2**63), str(-(2**63) - 1), "1" + "0" * 400])
+def test_a_number_beyond_every_counter_is_refused_where_it_stands_and_never_ends_a_run(number: str) -> None:
+    text = '{"resources": [{"id": "a", "type": "storage", "pool": {"zfs": {"read_errors": %s}}}]}'
+    with pytest.raises(EstateDocumentError, match=r"^\$\.resources\[0\]\.pool\.zfs\.read_errors: "):
+        decode_estate((text % number).encode())
+
+
+def test_a_number_longer_than_a_page_is_refused_as_well() -> None:
+    text = '{"resources": [{"id": "a", "type": "storage", "pool": {"zfs": {"read_errors": -1%s}}}]}'
+    with pytest.raises(EstateDocumentError, match="out of range"):
+        decode_estate((text % ("0" * 5000)).encode())
+
+
+@pytest.mark.parametrize("number", [0, 2**63 - 1])
+def test_the_largest_number_of_a_counter_is_kept(number: int) -> None:
+    text = '{"resources": [{"id": "a", "type": "storage", "pool": {"zfs": {"read_errors": %d}}}]}'
+    (found,) = decode_estate((text % number).encode()).resources
+    assert found.pool is not None
+    assert found.pool.zfs is not None
+    assert found.pool.zfs.read_errors == number
 
 
 @pytest.mark.parametrize("percent", [0, 100, 100.5])

@@ -67,6 +67,19 @@ def test_a_row_that_does_not_say_whose_it_is_is_lost_and_no_other(row: str) -> N
     assert problems[0][0].startswith("pools[1]")
 
 
+@pytest.mark.parametrize("number", [str(2**63), "9" * 41, "9" * 400, "1e999", "-1e999"])
+@pytest.mark.parametrize("field", ["data_errors", "read_errors"])
+def test_a_number_beyond_every_counter_costs_its_value_and_is_not_taken_for_one_that_was_not_read(
+    number, field
+) -> None:
+    output = f'{{"complete": true, "pools": [{{"id": "tank", "zfs": {{"name": "tank", "{field}": {number}}}}}]}}'
+    (page,), told = pages(storage(output))
+    assert isinstance(page, PoolsOutput)
+    assert [pool.id for pool in page.pools] == ["tank"]
+    assert [place for place, _message in told] == [f"pools[0].zfs.{field}"]
+    assert not page.complete
+
+
 def test_a_bad_row_inside_a_row_costs_only_itself() -> None:
     host = {"hostname": "pve1", "smart": [{"device": "sda", "health": "FAILED"}, 5]}
     (page,), problems = pages(storage(json.dumps({"hosts": [host]}), "disk_health"))

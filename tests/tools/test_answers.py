@@ -190,7 +190,7 @@ def test_list_counts_its_groups_after_filtering() -> None:
     page = answer(two_nodes(), "pulse_query", action="list", node="pve2", limit=2)
     assert page["total"]["vms"] == 1
     assert page["total"]["storage_pools"] == 1
-    assert page["pagination"] == {"total": 6, "limit": 2}
+    assert page["pagination"] == {"total": 6, "limit": 2, "offset": 0}
 
 
 def alerts(count: int) -> list[Alert]:
