@@ -86,6 +86,7 @@ class Place:
     """Where a thing is put: its cluster, and its number there (equal numbers occur in both clusters).
 
     `calm`: every value is below its clear limit; otherwise some lie between clear and trigger, which is no fault.
+    As many numbers are drawn either way: a thing that is mended must be the same thing.
     """
 
     cluster: str
@@ -258,7 +259,8 @@ def guest(random: Random, place: Place) -> Thing:
 
 def snapshots(random: Random, place: Place) -> list[SnapshotRow]:
     """Snapshots that are younger than a month, and the state that runs."""
-    hours = 720 if random.random() < 0.2 and not place.calm else random.uniform(0.1, 700)
+    held, young_hours = random.random() < 0.2, random.uniform(0.1, 700)
+    hours = 720 if held and not place.calm else young_hours
     taken = spelled(ago(hours), random, place.cluster)
     young = SnapshotRow(snapshot_name="before-upgrade", time=taken, size_bytes=random.choice((None, 1 << 40)))
     return random.choice(([], [young], [SnapshotRow(snapshot_name="current"), young]))
@@ -266,7 +268,8 @@ def snapshots(random: Random, place: Place) -> list[SnapshotRow]:
 
 def replication(resource: Resource, random: Random, place: Place) -> ReplicationRow:
     """A job that is on time, or within a day of it."""
-    behind = random.choice((19, 22, 24)) if random.random() < 0.2 and not place.calm else random.uniform(-9, 18)
+    held, late, punctual = random.random() < 0.2, random.choice((19, 22, 24)), random.uniform(-9, 18)
+    behind = late if held and not place.calm else punctual
     return ReplicationRow(
         id=f"{resource.vmid}-0",
         guest_id=random.choice((resource.vmid, str(resource.vmid))),
