@@ -49,6 +49,7 @@ class EvidencePage(NamedTuple, Generic[Output]):
     selector: str  # the `type` or `action` argument, "" where the call gave none
     arguments: Mapping[str, object]
     intact: bool = True  # False: rows or values of the recorded output were lost in reading it
+    recorded: bool = False  # its rows were read from a recording, so its values are written as they were read
 
     def without_rows(self) -> "EvidencePage[Output]":
         """The page as what is kept of it may cite it, without keeping all that was on it."""
@@ -112,7 +113,7 @@ class Notes:
             value=None if value is None else float(value),
             limit=None if limit_value is None else float(limit_value),
             limit_source=limit.provenance if limit is not None else "",
-            evidence=evidence_text(row),
+            evidence=evidence_text(row, recorded=page.recorded),
             tool_call_id=page.call_id,
             subject=subject,
             facts={name: float(count) for name, count in (facts or {}).items()},
@@ -179,13 +180,15 @@ class Notes:
 _encoder = msgspec.json.Encoder()
 
 
-def evidence_text(row: Row) -> str:
+def evidence_text(row: Row, *, recorded: bool = False) -> str:
     """The row as compact JSON, cut to 500 bytes at a character.
 
     Written as a recording of it would be read: a source's whole number in a field of fractions is 95.0 in both.
+    `recorded`: the row was read from one, so that this holds already.
     """
-    as_recorded = _decoder(type(row)).decode(_encoder.encode(row))
-    encoded = _encoder.encode(as_recorded)
+    encoded = _encoder.encode(row)
+    if not recorded:
+        encoded = _encoder.encode(_decoder(type(row)).decode(encoded))
     return encoded[:EVIDENCE_LIMIT].decode("utf-8", "ignore")
 
 

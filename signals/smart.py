@@ -14,15 +14,16 @@ Limits of it: counters of a vendor's own and trends are not read here; a disk be
 pass SMART through is blind for good.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable
+from itertools import chain, repeat
+from typing import ClassVar, NamedTuple, cast
 
 from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes
 from signals.disk_identity import device_of, find_disk_id, serial_of
 from signals.disk_trouble import has_failed, is_quiet, is_sound, trouble_of
-from signals.evidence import DiskHealthOutput, DiskRow, DisksOutput, InventoryRow, Page
+from signals.evidence import DiskHealthOutput, DiskRow, DisksOutput, Id, InventoryRow, Page
 from signals.model import Origin
 from signals.thresholds import Limit, Limited, special_test
 
@@ -31,6 +32,7 @@ HOTTEST_CELSIUS = 150.0
 
 _ANY = Limit(trigger=0, clear=0, provenance="built-in: any count above 0")
 OWN_LIMIT = "the disk's own operating limit"
+_ANY_DISK = InventoryRow(id="", type="disk")
 
 
 class _Limits(NamedTuple):
@@ -80,24 +82,31 @@ class SmartDetector:
         """Judges the disks of one page."""
         output = page.output
         if isinstance(output, DisksOutput):
-            self._judge(page, output.disks, "")
+            self._judge(page, zip(output.disks, repeat("")))
         elif isinstance(output, DiskHealthOutput):
-            for host in output.hosts:
-                if host.smart:
-                    self._judge(page, host.smart, host.hostname or str(host.target_id or ""))
-            self._judge(page, output.disks, output.node or output.hostname or "")
+            of_hosts = (
+                zip(host.smart, repeat(host.hostname or str(host.target_id or "")))
+                for host in output.hosts
+                if host.smart
+            )
+            of_page = zip(output.disks, repeat(output.node or output.hostname or ""))
+            self._judge(page, chain(chain.from_iterable(of_hosts), of_page))
 
     def finish(self) -> None:
         """Nothing is kept: every row is judged as it comes."""
 
-    def _judge(self, page: EvidencePage[Page], rows: Sequence[DiskRow], host: str) -> None:
+    def _judge(self, page: EvidencePage[Page], rows: Iterable[tuple[DiskRow, str]]) -> None:
+        """Judges rows, each with the host that the page names beside it."""
         # Nearly all disks of a large estate are well: they cost a few reads of fields and one append.
-        known, is_special, shared = self._inventory.rows.get, self._is_special, self._plain.get
+        is_special, shared = self._is_special, self._plain.get
+        known = cast("Callable[[Id], InventoryRow | None]", self._inventory.rows.get)  # no number is known
         sweep = page.origin is Origin.PATROL
         well: list[str] = []
         fine = _Fine([], [], [])
-        for row in rows:
-            resource = known(row.id) or self._resource(row, host)  # type: ignore[arg-type]  # no number is known
+        # Where nothing is cleared and no disk can have limits of its own, nobody asks whose a disk is that is well.
+        unasked = is_special is None and not sweep and not self._inventory
+        for row, host in rows:
+            resource = _ANY_DISK if unasked and row.id else known(row.id) or self._resource(row, host)
             limits = shared((resource.type, row.type)) if is_special is None or not is_special(resource) else None
             if limits is None:
                 limits = self._limits_of(resource, row.type)
@@ -107,6 +116,7 @@ class SmartDetector:
             if (row.smart_complete or not sweep) and _is_well_at_a_glance(row, limits, used, sweep=sweep):
                 well.append(resource.id)
             else:
+                resource = self._resource(row, host) if resource is _ANY_DISK else resource
                 self._look_closely(_Case(page, row, resource, limits, used), fine)
         if sweep:
             for kind, ids in zip(_KINDS, fine, strict=True):

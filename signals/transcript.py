@@ -182,7 +182,16 @@ class Transcript:
             return
         sweep = Sweep(call.tool_name, selector, _filters(arguments, selector_name))
         for read in self._outputs(call, page_types):
-            yield EvidencePage(call.id, read.output, call.origin, sweep, selector, arguments, read.intact)
+            yield EvidencePage(
+                call.id,
+                read.output,
+                call.origin,
+                sweep,
+                selector,
+                arguments,
+                read.intact,
+                read.output is not call.output,
+            )
 
     def _outputs(self, call: ToolCall, page_types: tuple[type[Page], ...]) -> Iterator["_Read"]:
         output = call.output

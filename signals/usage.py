@@ -14,6 +14,7 @@ from findings.kinds import Kind
 from findings.model import Look
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import Id, InventoryRow, Page, PerformanceOutput, PerformanceRow, ResourceDisksOutput
+from signals.model import Origin
 from signals.performance_rows import first_measured, memory_of, other_rows
 from signals.thresholds import Limit, Limited, special_test
 
@@ -71,6 +72,14 @@ class _Case(NamedTuple):
     limits: _Limits
 
 
+class _AnyOfType(dict[str, InventoryRow]):
+    """What stands for all resources of a type."""
+
+    def __missing__(self, type_: str) -> InventoryRow:
+        self[type_] = any_resource = InventoryRow(id="", type=type_)
+        return any_resource
+
+
 class UsageDetector:
     """high_cpu, high_memory, high_swap, high_pressure, and high_disk of a guest's main disk."""
 
@@ -82,6 +91,7 @@ class UsageDetector:
         self._notes = notes
         self._is_special = special_test(context.thresholds)
         self._by_type: dict[tuple[str, str], _Limits] = {}
+        self._any_of_type = _AnyOfType()
         self._with_filesystems: set[str] = set()
         self._full_disks: list[tuple[_Case, float, Limit]] = []
 
@@ -122,13 +132,18 @@ class UsageDetector:
         # hundred thousand times, and the careful methods below are for the rest; both must say the same of a
         # healthy row (a property test holds them to it).
         known, is_special = self._inventory.rows.get, self._is_special
+        # Where nothing is cleared and no resource can have limits of its own, nobody asks whose values are fine.
+        unasked = is_special is None and page.origin is not Origin.PATROL and not self._inventory
         _, _, swaps, disks, busy, pressed = fine
         limits: _Limits | None = None
         type_: str | None = None  # None: the limits at hand are one resource's own
         disk_type = ""
         for key, row in rows:
             name = row.resource_id or key
-            resource = known(name) or self._resolve(str(name), row)  # type: ignore[arg-type]  # no number is known
+            if unasked:
+                resource = self._any_of_type[row.resource_type or row.type or ""]
+            else:
+                resource = known(name) or self._resolve(str(name), row)  # type: ignore[arg-type]  # no number is known
             if is_special is not None and is_special(resource):
                 limits, type_ = self._ask(resource), None
                 cpu_below, least_window, memory_below, swap_below, disk_below = limits.below
@@ -155,6 +170,7 @@ class UsageDetector:
                 if row.pressure_cpu is not None:
                     pressed.append(resource.id)
             else:
+                resource = self._resolve(str(name), row) if unasked else resource
                 self._look_closely(_Case(page, row, resource, limits), fine)
 
     def _look_closely(self, case: _Case, fine: _Fine) -> None:
