@@ -33,6 +33,8 @@ WARNING_COUNTERS = {
 }
 """Counters by their names as facts and on the wire. Only values above 0 count."""
 
+_OTHER_COUNTERS = ("critical_warning", "available_spare")
+
 _SOUND = frozenset({"PASSED", "OK", "PASS", "GOOD", "HEALTHY"})
 _NO_VERDICT = frozenset(
     {"", "UNKNOWN", "N/A", "NONE", "NOT AVAILABLE", "UNAVAILABLE", "NOT SUPPORTED", "UNSUPPORTED", "STANDBY", "SLEEP"}
@@ -107,8 +109,17 @@ def is_quiet(counters: SmartAttributes) -> bool:
         or counters.udma_crc_errors
         or counters.self_test_errors
         or counters.critical_warning
-        or (counters.available_spare is not None and _spare_used_up(counters))
+        or (counters.available_spare is not None and (counters.available_spare < 0 or _spare_used_up(counters)))
     )
+
+
+def has_no_reading(row: DiskRow) -> bool:
+    """Whether a counter that stands for a fault was not read: it is below 0."""
+    counters = counters_of(row)
+    if counters is None:
+        return False
+    values = (getattr(counters, name) for name in (*CRITICAL_COUNTERS, *WARNING_COUNTERS, *_OTHER_COUNTERS))
+    return any(value is not None and value < 0 for value in values)
 
 
 def trouble_of(row: DiskRow, life_used_percent: float | None) -> Trouble | None:
@@ -120,7 +131,7 @@ def trouble_of(row: DiskRow, life_used_percent: float | None) -> Trouble | None:
     counters = counters or SmartAttributes()
     failing = [attribute for attribute in row.failing if attribute.when == "now"]
     critical, warning = _positive(counters, CRITICAL_COUNTERS), _positive(counters, WARNING_COUNTERS)
-    bits = counters.critical_warning or 0
+    bits = max(counters.critical_warning or 0, 0)
     spare_used_up = _spare_used_up(counters)
     if not (failed or failing or critical or warning or bits or spare_used_up):
         return None
@@ -163,7 +174,7 @@ def _positive(counters: SmartAttributes, names: dict[str, str]) -> dict[str, flo
 
 def _spare_used_up(counters: SmartAttributes) -> bool:
     spare, threshold = counters.available_spare, counters.available_spare_threshold
-    return spare is not None and threshold is not None and spare < threshold
+    return spare is not None and threshold is not None and 0 <= spare < threshold
 
 
 def _is_only_worn(*, failed: bool, failing: list[FailingAttribute], bits: int, life_used_percent: float | None) -> bool:

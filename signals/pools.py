@@ -199,7 +199,10 @@ class PoolDetector:
         if self._keeps_data(case, zfs):
             fine.append(Kind.POOL_DATA_ERRORS)
         self._judge_counters(case, zfs)
-        if zfs.vdevs:
+        rows: list[ZfsRow | VdevRow] = [zfs, *zfs.vdevs]
+        if any(count < 0 for row in rows for count in _counts(row).values()):
+            self._blind(case, Kind.VDEV_ERRORS, "a count of errors below 0 is no reading")
+        elif zfs.vdevs:
             fine.append(Kind.VDEV_ERRORS)
         return fine
 
@@ -220,6 +223,9 @@ class PoolDetector:
 
     def _keeps_data(self, case: _Case, zfs: ZfsRow) -> bool:
         unrepaired, lost = _unrepaired(zfs), zfs.data_errors
+        if lost is not None and lost < 0:
+            self._blind(case, Kind.POOL_DATA_ERRORS, f"{lost} data errors are no reading")
+            lost = None
         if not lost and not unrepaired:
             return lost is not None
         what = f"{lost} permanent data errors" if lost else f"{unrepaired} errors that the last scan could not repair"
@@ -254,11 +260,7 @@ class PoolDetector:
             self._vdev_signal(case, total, "")
 
     def _vdev_signal(self, case: _Case, vdev: VdevRow, subject: str) -> None:
-        counts = {
-            "read_errors": vdev.read_errors,
-            "write_errors": vdev.write_errors,
-            "checksum_errors": vdev.checksum_errors,
-        }
+        counts = {name: max(count, 0) for name, count in _counts(vdev).items()}
         told = ", ".join(f"{count} {name.split('_')[0]}" for name, count in counts.items() if count)
         pool = case.resource.name or case.resource.id
         self._notes.signal(
@@ -276,7 +278,7 @@ class PoolDetector:
 
     def _judge_btrfs(self, case: _Case, btrfs: BtrfsRow) -> list[Kind]:
         fine = []
-        if btrfs.missing_devices is None:
+        if btrfs.missing_devices is None or btrfs.missing_devices < 0:
             self._blind(case, Kind.POOL_DEGRADED, "whether devices are missing was not read")
         elif btrfs.missing_devices == 0:
             fine.append(Kind.POOL_DEGRADED)
@@ -285,18 +287,14 @@ class PoolDetector:
             self._degraded(case, Severity.CRITICAL, f"btrfs {name} misses {btrfs.missing_devices} device(s)", btrfs)
         for device in btrfs.devices:
             self._judge_btrfs_device(case, device)
-        if btrfs.devices:
+        if any(count < 0 for device in btrfs.devices for count in _btrfs_counts(device).values()):
+            self._blind(case, Kind.FILESYSTEM_ERRORS, "a count of errors below 0 is no reading")
+        elif btrfs.devices:
             fine.append(Kind.FILESYSTEM_ERRORS)
         return fine
 
     def _judge_btrfs_device(self, case: _Case, device: BtrfsDeviceRow) -> None:
-        counts = {
-            "write_io_errs": device.write_io_errs,
-            "read_io_errs": device.read_io_errs,
-            "flush_io_errs": device.flush_io_errs,
-            "corruption_errs": device.corruption_errs,
-            "generation_errs": device.generation_errs,
-        }
+        counts = {name: max(count, 0) for name, count in _btrfs_counts(device).items()}
         told = ", ".join(f"{name}={count}" for name, count in counts.items() if count)
         if not told:
             return
@@ -353,8 +351,27 @@ def _state_of_status(row: PoolRow) -> str:
     return status if status in _WORKS or status in UNUSABLE else ""
 
 
+def _counts(row: ZfsRow | VdevRow) -> dict[str, int]:
+    return {
+        "read_errors": row.read_errors,
+        "write_errors": row.write_errors,
+        "checksum_errors": row.checksum_errors,
+    }
+
+
 def _errors(vdev: VdevRow) -> int:
-    return vdev.read_errors + vdev.write_errors + vdev.checksum_errors
+    """All errors that a vdev counts. Less than none is no reading."""
+    return sum(max(count, 0) for count in _counts(vdev).values())
+
+
+def _btrfs_counts(device: BtrfsDeviceRow) -> dict[str, int]:
+    return {
+        "write_io_errs": device.write_io_errs,
+        "read_io_errs": device.read_io_errs,
+        "flush_io_errs": device.flush_io_errs,
+        "corruption_errs": device.corruption_errs,
+        "generation_errs": device.generation_errs,
+    }
 
 
 def _losses(zfs: ZfsRow, dead: list[VdevRow]) -> str:

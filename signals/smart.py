@@ -22,7 +22,7 @@ from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes
 from signals.disk_identity import device_of, find_disk_id, serial_of
-from signals.disk_trouble import has_failed, is_quiet, is_sound, trouble_of
+from signals.disk_trouble import has_failed, has_no_reading, is_quiet, is_sound, trouble_of
 from signals.evidence import DiskHealthOutput, DiskRow, DisksOutput, Id, InventoryRow, Page
 from signals.model import Origin
 from signals.thresholds import Limit, Limited, special_test
@@ -177,11 +177,12 @@ class SmartDetector:
                 facts=trouble.facts,
             )
             return False
-        if row.smart_complete and is_sound(row.health):
+        unread = has_no_reading(row)
+        if row.smart_complete and is_sound(row.health) and not unread:
             return True
         if page.origin is Origin.PATROL:
             given = is_sound(row.health) or has_failed(row)
-            without = "not all of its counters were read" if given else "no verdict of the disk"
+            without = "not all of its counters were read" if given or unread else "no verdict of the disk"
             self._notes.blind(Kind.SMART_FAILURE, resource.id, row.reasons[0] if row.reasons else without)
         return False
 

@@ -341,6 +341,32 @@ def test_a_page_without_devices_tells_of_the_counters_of_the_pool_and_clears_no_
     assert judged.look(Kind.POOL_DATA_ERRORS, "tank") is None
 
 
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        (zfs("ONLINE", *MIRROR, data_errors=-1), Kind.POOL_DATA_ERRORS),
+        (zfs("ONLINE", *MIRROR, vdev("sdc", checksum_errors=-3)), Kind.VDEV_ERRORS),
+        (PoolRow(id="tank", zfs=ZfsRow(state="ONLINE", read_errors=-1, data_errors=0)), Kind.VDEV_ERRORS),
+        (PoolRow(id="tank", btrfs=BtrfsRow(missing_devices=-1)), Kind.POOL_DEGRADED),
+        (
+            PoolRow(id="tank", btrfs=BtrfsRow(missing_devices=0, devices=[BtrfsDeviceRow(devid=1, write_io_errs=-1)])),
+            Kind.FILESYSTEM_ERRORS,
+        ),
+    ],
+)
+def test_a_count_below_0_is_no_reading(row: PoolRow, kind: Kind) -> None:
+    judged = judge(row)
+    assert judged.signals == []
+    assert judged.look(kind, "tank") is Look.BLIND
+
+
+def test_a_count_that_is_no_reading_hides_no_other_one() -> None:
+    judged = judge(zfs("ONLINE", *MIRROR, vdev("sdc", checksum_errors=-3), vdev("sdd", read_errors=2, write_errors=-2)))
+    assert [(each.subject, each.value) for each in judged.signals] == [("sdd", 2.0)]
+    lost = judge(zfs("ONLINE", *MIRROR, data_errors=-1, scan="scrub repaired 0B in 00:10 with 2 errors on Sun"))
+    assert lost.one(Kind.POOL_DATA_ERRORS).value == 2
+
+
 def test_a_scan_that_could_not_repair_everything_is_lost_data_whatever_the_state() -> None:
     judged = judge(zfs("ONLINE", *MIRROR, data_errors=None, scan="scrub repaired 1.5K in 00:10 with 2 errors on Sun"))
     assert judged.told() == {("pool_data_errors", "critical", "tank", "")}

@@ -134,7 +134,6 @@ def test_counters_above_zero_speak_against_a_disk_that_passed(counters, severity
     [
         {},
         {"pending_sectors": 0, "reallocated_sectors": 0},
-        {"pending_sectors": -1},
         {"error_log_count": 8382},
         {"power_on_hours": 102880},
         {"percentage_used": 3},
@@ -147,6 +146,23 @@ def test_zero_and_history_are_no_trouble(counters):
     notes = detect_rows(disk(smart_attributes=SmartAttributes(**counters)))
     assert not signals(notes)
     assert look(notes) is Look.CLEAR
+
+
+@pytest.mark.parametrize(
+    "counters",
+    [
+        {"pending_sectors": -1},
+        {"udma_crc_errors": -1},
+        {"critical_warning": -1},
+        {"available_spare": -1, "available_spare_threshold": 10},
+    ],
+)
+def test_a_counter_below_0_was_not_read(counters):
+    notes = detect_rows(disk(smart_attributes=SmartAttributes(**counters)))
+    assert not signals(notes)
+    assert look(notes) is Look.BLIND
+    (signal,) = signals(detect_rows(disk(smart_attributes=SmartAttributes(**{**counters, "media_errors": 3}))))
+    assert signal.facts == {"media_errors": 3, "verdict_failed": 0}
 
 
 def test_counters_of_all_spellings_are_merged_and_the_first_value_wins():
