@@ -35,6 +35,7 @@ from signals.protection_evidence import ReplicationOutput, SnapshotsOutput
 from signals.recovery import recover
 from signals.salvage import salvage_page
 from signals.traffic_evidence import DiskIoOutput, NetworkOutput
+from signals.wrappers import content_of, is_known, list_of, said_fields, text_inside, without_wrapper
 
 _OUTPUTS: dict[tuple[str, str], type[Page]] = {
     ("pulse_query", "inventory"): InventoryOutput,
@@ -60,13 +61,6 @@ _UNTYPED: dict[str, tuple[type[Page], ...]] = {
     # A recorded call without its selector may hold any of these.
     "pulse_storage": (DiskHealthOutput, PoolsOutput, BackupTasksOutput, BackupsOutput),
     "pulse_metrics": (PerformanceOutput, DisksOutput),
-}
-_BARE_ARRAYS: dict[type[Page], str] = {
-    TemperaturesOutput: "hosts",
-    PoolsOutput: "pools",
-    DisksOutput: "disks",
-    CephOutput: "clusters",
-    ReplicationOutput: "jobs",
 }
 _SELECTORS = {"pulse_query": "action", "pulse_metrics": "type", "pulse_storage": "type"}
 _PAGING = frozenset({"limit", "offset"})
@@ -199,36 +193,46 @@ class Transcript:
             yield _Read(output)
             return
         if isinstance(output, (dict, list)):
-            yield from self._salvaged(call, output, page_types, cut=False)
+            for part in content_of(output):
+                yield from self._salvaged(call, part.value, page_types, cut=part.cut)
             return
         if not isinstance(output, (str, bytes)) or not output or output == b"null":
             return
         if len(page_types) == 1 and _begins_object(output):
             try:
-                yield _Read(_decoder(page_types[0]).decode(output))
+                page = _decoder(page_types[0]).decode(output)
             except (msgspec.DecodeError, RecursionError, UnicodeError):
                 pass  # the tolerant way below reads the same text and tells what was wrong with it
             else:
-                return
-        yield from self._recovered(call, output, page_types)
-
-    def _recovered(self, call: ToolCall, output: str | bytes, page_types: tuple[type[Page], ...]) -> Iterator["_Read"]:
+                if page != page_types[0]():  # of a document without a known field, the tolerant way says so
+                    yield _Read(page)
+                    return
         text = output.decode("utf-8", "replace") if isinstance(output, bytes) else output
+        yield from self._recovered(call, text_inside(text), page_types)
+
+    def _recovered(self, call: ToolCall, text: str, page_types: tuple[type[Page], ...]) -> Iterator["_Read"]:
         documents = recover(text)
         if not documents:
             self._tell(call, "output", "holds no JSON document")
         for document in documents:
             if document.cut:
                 self._tell(call, "output", "ends in the middle of its document")
-            yield from self._salvaged(call, document.value, page_types, cut=document.cut)
+            for part in content_of(document.value):
+                yield from self._salvaged(call, part.value, page_types, cut=document.cut or part.cut)
 
     def _salvaged(
         self, call: ToolCall, document: object, page_types: tuple[type[Page], ...], *, cut: bool
     ) -> Iterator["_Read"]:
+        document = without_wrapper(document, page_types)
+        is_page = is_known(document, page_types)
+        if not (is_page or cut):
+            self._tell(call, "output", f"has none of the fields of such a page: {said_fields(page_types)}")
+        if not is_page:
+            return
         for page_type in page_types:
             members = document
-            if isinstance(document, list) and page_type in _BARE_ARRAYS:
-                members = {_BARE_ARRAYS[page_type]: document}
+            if isinstance(document, list) and (name := list_of(page_type, page_types)) is not None:
+                members = {name: document}
             if not isinstance(members, dict):
                 continue
             before = len(self.problems)

@@ -325,3 +325,64 @@ def test_what_a_model_called_after_the_judging_is_no_part_of_a_recording():
         )
         assert list(transcript.inventory()) == []
         assert len(list(transcript.pages())) == pages
+
+
+POOL = {"pools": [{"id": "tank", "usage_percent": 99}]}
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"result": POOL},
+        {"result": {"data": POOL}},
+        {"output": POOL["pools"]},
+        [{"type": "text", "text": json.dumps(POOL)}],
+        [{"type": "text", "text": "The pools:"}, {"type": "text", "text": json.dumps(POOL)}],
+        {"content": [{"type": "text", "text": json.dumps(POOL)}], "isError": False},
+        {"result": json.dumps(POOL)},
+    ],
+)
+def test_what_others_put_around_a_page_is_taken_off(output: object) -> None:
+    for recorded in (output, json.dumps(output), f"Here it is: {json.dumps(output)}"):
+        (page,), told = pages(storage(recorded))
+        assert isinstance(page, PoolsOutput)
+        assert [(pool.id, pool.usage_percent) for pool in page.pools] == [("tank", 99)]
+        assert told == []
+        assert not page.complete
+
+
+def test_a_text_that_was_encoded_twice_is_read() -> None:
+    (page,), told = pages(storage(json.dumps(json.dumps(POOL))))
+    assert isinstance(page, PoolsOutput)
+    assert ([pool.id for pool in page.pools], told) == (["tank"], [])
+
+
+@pytest.mark.parametrize(
+    ("output", "selector"),
+    [
+        ('{"rows": [{"id": "tank", "usage_percent": 99}], "count": 1}', "pools"),
+        ('{"error": {"code": 5}}', "pools"),
+        ('{"result": {"items": [1]}}', "backups"),
+        ('[{"vmid": 101}]', "backups"),
+        ('[{"type": "text", "text": "{\\"x\\": 1}"}]', "disk_health"),
+    ],
+)
+def test_a_document_without_a_known_field_is_told_and_nothing_is_taken_from_it(output: str, selector: str) -> None:
+    found, told = pages(storage(output, selector))
+    assert found == []
+    assert [(place, message.partition(":")[0]) for place, message in told] == [
+        ("output", "has none of the fields of such a page")
+    ]
+
+
+@pytest.mark.parametrize("output", ["{}", '{"pools": []}', '{"gaps": [], "complete": true}'])
+def test_a_page_without_rows_is_a_page(output: str) -> None:
+    (page,), told = pages(storage(output))
+    assert isinstance(page, PoolsOutput)
+    assert (page.pools, told) == ([], [])
+
+
+def test_a_bare_list_without_a_type_is_taken_for_pools_alone() -> None:
+    found, told = pages(ToolCall(id="1", tool_name="pulse_storage", output='[{"vmid": 101, "status": "failed"}]'))
+    assert [type(page) for page in found] == [PoolsOutput]
+    assert told == []
