@@ -177,12 +177,11 @@ class SmartDetector:
                 facts=trouble.facts,
             )
             return False
-        unread = has_no_reading(row)
-        if row.smart_complete and is_sound(row.health) and not unread:
+        if row.smart_complete and is_sound(row.health) and not has_no_reading(row):
             return True
         if page.origin is Origin.PATROL:
             given = is_sound(row.health) or has_failed(row)
-            without = "not all of its counters were read" if given or unread else "no verdict of the disk"
+            without = "not all of its counters were read" if given else "no verdict of the disk"
             self._notes.blind(Kind.SMART_FAILURE, resource.id, row.reasons[0] if row.reasons else without)
         return False
 
