@@ -6,7 +6,9 @@
 
 A failure stands until the same guest or job succeeds later, however old it is. At one and the same instant a
 success wins: a good backup of that instant exists, in whatever order the two are listed. An attempt whose time
-cannot be placed is never the newest: it counts only where its guest has no success at all.
+cannot be placed is never the newest. A failure with no time at all, or with what is none, counts where its guest has no
+success: whenever it was, no attempt of that guest succeeded. One whose only time lies more than 5 min in the future
+counts nowhere, nor does such a success: that clock cannot be believed, and a guest with nothing else is blind.
 
 A job without a guest belongs to its node; its id, or its sort of work, is the subject.
 """
@@ -25,7 +27,7 @@ from signals.backups.upid import Upid, read_upid
 from signals.detector import Context, EvidencePage, Notes, Sweep, cut
 from signals.evidence import BackupsOutput, BackupTaskRow, BackupTasksOutput, InventoryRow, Page, Time
 from signals.model import Origin
-from signals.times import NEVER, SKEW, unusable_because, usable_time, usable_times
+from signals.times import NEVER, SKEW, parse_time, unusable_because, usable_time, usable_times
 from signals.wording import moment_text, quoted
 
 _GUEST_WORK = frozenset({"vzdump", "backup", "vm", "qemu", "lxc", "ct"})
@@ -84,8 +86,8 @@ class FailedBackupDetector:
             if failure is not None:
                 self._excluded.add(guest)
                 self._state(failure, self._inventory.rows.get(guest) or _foreign_guest(guest, failure.row))
-            elif history.is_unsure():
-                self._blind(guest, "when a failed attempt ended cannot be told")
+            elif doubt := history.doubt():
+                self._blind(guest, doubt)
         for job in self._jobs.values():
             self._judge_job(job)
         for ledger in self._ledgers.values():
@@ -129,7 +131,8 @@ class FailedBackupDetector:
             vmid = self._inventory.rows[row.resource_id].vmid
         named = read_job_log(row.log)
         outcome = task_outcome(row, work, vmid, named)
-        attempt = Attempt(self._ended_at(page, place, row, outcome), row, page, place)
+        at = self._ended_at(page, place, row, outcome)
+        attempt = Attempt(at, row, page, place, "" if at is not None else self._ahead(page, row))
         of_guest = bool(row.resource_id) or vmid is not None
         for other, said in named.items():
             if other != vmid and (said is Outcome.FAILED or not of_guest):
@@ -155,6 +158,12 @@ class FailedBackupDetector:
             reason = " and ".join(dict.fromkeys(unusable_because(value, zone, self._latest) for value in times))
             self._notes.problem(page.call_id, place, f"when this attempt ended cannot be told: {reason}")
         return None
+
+    def _ahead(self, page: EvidencePage[Page], row: BackupTaskRow) -> str:
+        """That a time of an attempt lies in the future, "" if none of them does."""
+        zone = page.output.zone
+        times = (value for value in (row.end_time, row.start_time) if parse_time(value, zone) is not None)
+        return next((unusable_because(value, zone, self._latest) for value in times), "")
 
     def _note_job(self, row: BackupTaskRow, upid: Upid | None, work: str, outcome: Outcome, attempt: Attempt) -> None:
         node = row.node or (upid.node if upid else None)
@@ -213,9 +222,8 @@ class FailedBackupDetector:
         failure = job.failure()
         if failure is not None:
             self._state(failure, job.place, job.subject)
-        elif job.is_unsure():
-            reason = "when a failed attempt ended cannot be told"
-            self._notes.blind(Kind.BACKUP_FAILED, job.place.id, reason, job.subject)
+        elif doubt := job.doubt():
+            self._notes.blind(Kind.BACKUP_FAILED, job.place.id, doubt, job.subject)
         else:
             for page in filter(_shows_all_attempts, job.pages.values()):
                 self._notes.clear_subject(page, Kind.BACKUP_FAILED, job.place.id, job.subject)

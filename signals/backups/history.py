@@ -12,34 +12,44 @@ from signals.times import NEVER
 
 
 class Attempt(NamedTuple):
-    """A finished attempt and where it was read. `at` None: its time cannot be placed."""
+    """A finished attempt and where it was read.
+
+    `at` None: its time cannot be placed. `ahead`: then, that this is because it lies in the future; "" for any other.
+    """
 
     at: datetime | None
     row: BackupTaskRow
     page: EvidencePage[Page]
     place: str  # "tasks[3]"
+    ahead: str = ""
 
 
 class History:
     """What is known of one guest or job: its newest success and its newest failure."""
 
-    __slots__ = ("failed", "good", "undated_failed", "undated_good")
+    __slots__ = ("ahead_failed", "ahead_good", "failed", "good", "undated_failed", "undated_good")
 
     def __init__(self) -> None:
         self.good: datetime = NEVER
         self.failed: Attempt | None = None
         self.undated_good = False
         self.undated_failed: Attempt | None = None
+        self.ahead_good: Attempt | None = None
+        self.ahead_failed: Attempt | None = None
 
     def note(self, outcome: Outcome, attempt: Attempt) -> None:
         """Adds an attempt; one that has not ended, or does not say how, changes nothing."""
         if outcome in GOOD:
-            if attempt.at is None:
+            if attempt.ahead:
+                self.ahead_good = self.ahead_good or attempt
+            elif attempt.at is None:
                 self.undated_good = True
             elif attempt.at > self.good:
                 self.good = attempt.at
         elif outcome is Outcome.FAILED:
-            if attempt.at is None:
+            if attempt.ahead:
+                self.ahead_failed = self.ahead_failed or attempt
+            elif attempt.at is None:
                 self.undated_failed = self.undated_failed or attempt
             elif self.failed is None or attempt.at > (self.failed.at or NEVER):
                 self.failed = attempt
@@ -48,23 +58,34 @@ class History:
         """Adds the attempts of another history of the same guest."""
         self.good = max(self.good, other.good)
         self.undated_good = self.undated_good or other.undated_good
-        for attempt in (other.failed, other.undated_failed):
+        self.ahead_good = self.ahead_good or other.ahead_good
+        for attempt in (other.failed, other.undated_failed, other.ahead_failed):
             if attempt is not None:
                 self.note(Outcome.FAILED, attempt)
 
     def any_failure(self) -> Attempt | None:
         """A failure, whether or not it stands."""
-        return self.failed or self.undated_failed
+        return self.failed or self.undated_failed or self.ahead_failed
 
     def failure(self) -> Attempt | None:
         """The failure that stands: no success at its instant or later."""
         if self.failed is not None:
             return self.failed if (self.failed.at or NEVER) > self.good else None
-        return None if self.good != NEVER or self.undated_good else self.undated_failed
+        return None if self.good != NEVER or self.undated_good or self.ahead_good else self.undated_failed
 
-    def is_unsure(self) -> bool:
-        """Whether a failure that cannot be placed may be newer than the success that seems to end all."""
-        return self.undated_failed is not None and self.failure() is None
+    def doubt(self) -> str:
+        """Why it cannot be told whether a failure stands: an attempt that cannot be placed may decide. "" if none may.
+
+        What claims to be of the future says nothing, not even beside nothing else.
+        """
+        if self.failure() is not None:
+            return ""
+        if self.undated_failed or self.ahead_failed:
+            ahead = f": {self.ahead_failed.ahead}" if self.ahead_failed else ""
+            return f"when a failed attempt ended cannot be told{ahead}"
+        if self.ahead_good and self.good == NEVER:
+            return f"when a good attempt ended cannot be told: {self.ahead_good.ahead}"
+        return ""
 
 
 class Ledger:

@@ -15,6 +15,7 @@ from signals.model import Origin
 from .backup_pages import NO_ANSWER, ago, guest, look, page, recorded, run, signals, world
 
 FAILED = "job errors"
+TOMORROW = ago(-24)
 
 
 def tasks(*rows: BackupTaskRow, zone: str = "") -> BackupTasksOutput:
@@ -107,7 +108,7 @@ class TestTheNewestFinishedAttemptDecides:
 
 
 class TestAttemptsWhoseTimeCannotBePlaced:
-    @pytest.mark.parametrize("time", [None, "yesterday", "0001-01-01T00:00:00Z", "2027-01-01T00:00:00Z"])
+    @pytest.mark.parametrize("time", [None, "yesterday", "0001-01-01T00:00:00Z"])
     def test_a_failure_counts_where_there_is_no_success_at_all(self, time: str | None) -> None:
         notes = judge(task(status=FAILED, end_time=time))
         assert "at an unknown time failed" in signals(notes)[GUEST].summary
@@ -138,7 +139,63 @@ class TestAttemptsWhoseTimeCannotBePlaced:
 
     def test_five_minutes_ahead_is_another_clock_and_six_is_the_future(self) -> None:
         assert look(judge(task(hours=-5 / 60)), Kind.BACKUP_FAILED, GUEST) is Look.CLEAR
-        assert look(judge(task(hours=-6 / 60)), Kind.BACKUP_FAILED, GUEST) == NO_ANSWER
+        assert look(judge(task(hours=-6 / 60)), Kind.BACKUP_FAILED, GUEST) is Look.BLIND
+        assert look(judge(task(status=FAILED, hours=-5 / 60)), Kind.BACKUP_FAILED, GUEST) is Look.PRESENT
+        assert look(judge(task(status=FAILED, hours=-6 / 60)), Kind.BACKUP_FAILED, GUEST) is Look.BLIND
+
+    @pytest.mark.parametrize(
+        ("end", "start"), [(TOMORROW, None), (None, TOMORROW), (TOMORROW, "?"), ("?", TOMORROW), (TOMORROW, TOMORROW)]
+    )
+    @pytest.mark.parametrize(("status", "which"), [(FAILED, "failed"), ("OK", "good")])
+    def test_one_whose_only_time_is_of_the_future_makes_its_guest_blind_and_says_why(
+        self, end: str | None, start: str | None, status: str, which: str
+    ) -> None:
+        notes = judge(task(status=status, end_time=end, start_time=start))
+        assert not notes.signals
+        assert look(notes, Kind.BACKUP_FAILED, GUEST) is Look.BLIND
+        assert notes.examined.blind_reason(Kind.BACKUP_FAILED, GUEST) == (
+            f"when a {which} attempt ended cannot be told: the time 2026-02-28 08:00 UTC lies in the future"
+        )
+        assert "lies in the future" in notes.problems[0].message
+
+    @pytest.mark.parametrize(
+        ("others", "answer"),
+        [
+            ([task(status=FAILED, hours=5)], Look.PRESENT),
+            ([task(status=FAILED, end_time=None)], Look.PRESENT),  # beside it no attempt of any time succeeded
+            ([task(hours=5)], Look.BLIND),
+            ([task(end_time="?")], Look.BLIND),
+            ([task(status="running")], Look.BLIND),
+        ],
+    )
+    def test_a_failure_of_the_future_neither_hides_nor_stands_in_for_others(
+        self, others: list[BackupTaskRow], answer: Look
+    ) -> None:
+        ahead = task(status=FAILED, end_time=TOMORROW)
+        for rows in ([*others, ahead], [ahead, *others]):
+            assert look(judge(*rows), Kind.BACKUP_FAILED, GUEST) is answer
+
+    def test_a_success_of_the_future_ends_no_failure_and_starts_no_doubt_of_another_success(self) -> None:
+        ahead = task(end_time=TOMORROW)
+        assert look(judge(ahead, task(status=FAILED, hours=5)), Kind.BACKUP_FAILED, GUEST) is Look.PRESENT
+        assert look(judge(ahead, task(status=FAILED, end_time=None)), Kind.BACKUP_FAILED, GUEST) is Look.BLIND
+        assert look(judge(ahead, task(hours=5)), Kind.BACKUP_FAILED, GUEST) is Look.CLEAR
+
+    def test_the_start_that_can_be_placed_stands_in_for_an_end_of_the_future(self) -> None:
+        notes = judge(task(status=FAILED, end_time=TOMORROW, start_time=ago(2)))
+        assert "2026-02-27 06:00" in signals(notes)[GUEST].summary
+
+    @pytest.mark.parametrize("status", [FAILED, "OK"])
+    def test_a_job_whose_only_attempt_is_of_the_future_is_blind(self, status: str) -> None:
+        notes = judge(task(None, status, end_time=TOMORROW, node="pve1", type="vzdump"))
+        assert not notes.signals
+        assert look(notes, Kind.BACKUP_FAILED, "pve1", "vzdump") is Look.BLIND
+        assert "lies in the future" in notes.examined.blind_reason(Kind.BACKUP_FAILED, "pve1", "vzdump")
+
+    def test_an_ambiguous_failure_of_the_future_makes_both_blind(self) -> None:
+        both = world(guest(), guest(instance="other"))
+        notes = judge(task(status=FAILED, end_time=TOMORROW, instance=None), inventory=both)
+        assert [look(notes, Kind.BACKUP_FAILED, each) for each in (GUEST, "vm:other:101")] == [Look.BLIND] * 2
 
 
 class TestWhoseAttemptItIs:
