@@ -9,12 +9,11 @@ Each mount is a subject on its host or guest.
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Look, Severity
-from signals.backups.owners import Owners
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import FilesystemRow, InventoryRow, Page, ResourceDisks, ResourceDisksOutput
+from signals.guest_identity import Guests
 from signals.thresholds import Limited
 
 _MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit
@@ -45,7 +44,7 @@ class FilesystemDetector:
     def __init__(self, context: Context, notes: Notes) -> None:
         self._thresholds = context.thresholds
         self._inventory = context.inventory
-        self._owners = Owners(context.inventory)
+        self._guests = Guests(context.inventory)
         self._notes = notes
 
     def read(self, page: EvidencePage[Page]) -> None:
@@ -56,7 +55,7 @@ class FilesystemDetector:
         roomy, sparse = clear.values()
         known = self._inventory.rows.get
         for owner in page.output.resources:
-            resource = known(owner.id) or self._resolve(owner)  # type: ignore[arg-type]  # no number is known
+            resource = known(owner.id) or self._guests.owner_of(owner)  # type: ignore[arg-type]  # no number is known
             if resource is None:
                 continue
             if owner.disks and self._is_fine_at_a_glance(resource, owner.disks):
@@ -85,19 +84,6 @@ class FilesystemDetector:
             if limit is None or not 0 <= inodes < limit.clear:
                 return False
         return True
-
-    def _resolve(self, owner: ResourceDisks) -> InventoryRow | None:
-        if owner.vmid and not owner.id:
-            guests = self._owners.find((owner.vmid, owner.instance, owner.node, None, None, owner.type))
-            if len(guests) == 1 and guests[0] in self._inventory.rows:
-                return self._inventory.rows[guests[0]]
-        name = str(owner.id or owner.vmid or owner.name or "")
-        if not owner.id and owner.vmid and owner.instance and owner.type:
-            guest_type = "system-container" if owner.type == "lxc" else owner.type
-            name = canonical_id(guest_type, owner.instance, str(owner.vmid))  # a VMID is unique inside its instance
-        if not name:
-            return None
-        return self._inventory.resolve(name, resource_type=owner.type or "", display_name=owner.name or "")
 
     def _judge(self, page: EvidencePage[Page], owner: ResourceDisks, resource: InventoryRow) -> list[Kind]:
         """States what is wrong; returns the kinds of which every mount without a look of its own is fine."""
@@ -181,6 +167,12 @@ def _usage(row: FilesystemRow) -> float | None:
         return row.usage_percent
     usable = row.used_bytes + row.free_bytes
     return 100 * row.used_bytes / usable if row.used_bytes >= 0 and row.free_bytes >= 0 and usable else None
+
+
+def is_measured(row: FilesystemRow) -> bool:
+    """Whether a row tells how full its file system is."""
+    percent = _usage(row)
+    return percent is not None and percent <= _MOST_PERCENT and not _unmeasured(row)
 
 
 def _unmeasured(row: FilesystemRow) -> str:

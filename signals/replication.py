@@ -6,28 +6,35 @@
 
 A copy that is not renewed is the state of its last sync, whatever the job is called. A job that is switched off, or
 that runs at this moment, says nothing.
+
+A job that names no guest is its node's, else its own, as backup jobs are; one that names nothing is told, and its list
+clears nobody, as it may be of any guest.
 """
 
+import re
 from datetime import timedelta
 from typing import ClassVar, cast
 
-from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Look, Severity
-from signals.backups.owners import Owners
-from signals.detector import Context, EvidencePage, Notes, cut
+from signals.backups.owners import GUEST_TYPES, Owners
+from signals.detector import Context, EvidencePage, Notes, Sweep, cut
 from signals.evidence import InventoryRow, Page
+from signals.guest_identity import Guests, NamedGuest, UnnamedGuestError
 from signals.protection_evidence import ReplicationOutput, ReplicationRow
 from signals.thresholds import Limited
 from signals.times import UnreadableTimeError, read_time
 from signals.wording import hours_text, quoted
 
-GUEST_TYPES = frozenset({"vm", "system-container"})
-_TYPES = {"lxc": "system-container", "ct": "system-container", "qemu": "vm"}
 _WELL = frozenset({"ok", "success", "idle", "pending", "scheduled", "synced", "unknown", ""})
 _AT_WORK = frozenset({"syncing", "running", "active"})
 _OFF = frozenset({"disabled", "off", "removed"})
 _LONGEST_SUBJECT = 100
+
+_HAVE_JOBS = GUEST_TYPES | {"node", "agent"}
+
+_JOB_OF_GUEST = re.compile(r"(\d{1,10})-\d{1,10}", re.ASCII)
+"""Proxmox names a job by its guest and a number: `101-0`."""
 
 
 class ReplicationDetector:
@@ -40,50 +47,68 @@ class ReplicationDetector:
         self._inventory = context.inventory
         self._notes = notes
         self._now = context.now
-        self._owners = Owners(context.inventory)
+        self._guests = Guests(context.inventory)
+        self._places = Owners(context.inventory)
         self._whole: list[tuple[EvidencePage[Page], frozenset[str]]] = []
+        self._doubtful: set[Sweep] = set()  # a job on them may be of any guest
 
     def read(self, page: EvidencePage[Page]) -> None:
         """Judges the jobs of one page."""
         output = cast("ReplicationOutput", page.output)
-        for job in output.jobs:
-            self._judge(page, job)
+        for number, job in enumerate(output.jobs):
+            is_off = job.enabled is False or _status(job) in _OFF
+            try:
+                owner = self._owner(job)
+            except UnnamedGuestError as error:
+                if is_off:
+                    continue
+                self._doubtful.add(page.sweep)
+                self._notes.problem(page.call_id, f"jobs[{number}]", f"whose job this is: {error}")
+                continue
+            if owner is not None:
+                self._judge(page, job, owner, is_off=is_off)
         if not page.sweep.filters and output.sources:
             self._whole.append((page.without_rows(), frozenset(output.sources)))
 
     def finish(self) -> None:
-        """A list of all jobs clears every guest of its sources, also one whose job was removed."""
+        """A list of all jobs clears every guest and node of its sources, also one whose job was removed."""
         for page, sources in self._whole:
-            guests = [
-                row.id for row in self._inventory.rows.values() if row.type in GUEST_TYPES and row.source in sources
-            ]
-            self._notes.clear(page, Kind.REPLICATION_FAILED, guests)
+            if page.sweep not in self._doubtful:
+                rows = self._inventory.rows.values()
+                owners = [row.id for row in rows if row.type in _HAVE_JOBS and row.source in sources]
+                self._notes.clear(page, Kind.REPLICATION_FAILED, owners)
 
-    def _guest(self, job: ReplicationRow) -> InventoryRow | None:
-        kind = _TYPES.get((job.guest_type or "").lower(), job.guest_type or "vm")
-        vmid = "" if job.guest_id is None else str(job.guest_id)
-        native = canonical_id(kind, job.instance or job.source_node or "unknown", vmid or "unknown")
-        for name in (job.resource_id, native, vmid):
-            found = self._inventory.find(name) if name else None
-            if found is not None:
-                return found
-        # The instance or node that it names decides which of the guests with this number it is.
-        claim = job.resource_id or (job.guest_id, job.instance, job.source_node, None, None, job.guest_type)
-        guests = self._owners.find(claim)
-        if len(guests) == 1 and guests[0] in self._inventory.rows:
-            return self._inventory.rows[guests[0]]
-        if not guests and vmid and not job.guest_type:
-            return None  # it is out of sight or gone, and its type would be a guess: an id that means another guest
-        return InventoryRow(id=job.resource_id or native, type=kind, name=job.guest_name or vmid)
+    def _owner(self, job: ReplicationRow) -> InventoryRow | None:
+        """Whose finding a job is: its guest's, else its node's, else its own. None: of a guest out of sight."""
+        said = NamedGuest(
+            job.resource_id, job.guest_id, job.guest_type, job.instance, job.source_node, name=job.guest_name
+        )
+        if said.is_given:
+            return self._guests.find(said)
+        named = _JOB_OF_GUEST.fullmatch(str(job.id or ""))
+        guest = self._guests.find(said._replace(vmid=named[1])) if named else None
+        if guest is not None and guest.id in self._inventory.rows:
+            return guest
+        if not (job.source_node or job.instance or job.id):
+            raise UnnamedGuestError("it names neither a guest nor a node nor a job")
+        if not (job.source_node or job.instance):
+            return self._inventory.resolve("replication")
+        place = self._places.find_place(job.source_node, job.instance)
+        if place is None:
+            raise UnnamedGuestError("it names no guest, and its node may be one that is out of sight")
+        return place
 
-    def _judge(self, page: EvidencePage[Page], job: ReplicationRow) -> None:
-        status = (job.status or "").strip().lower()
-        if job.enabled is False or status in _OFF:
-            return
-        guest = self._guest(job)
-        if guest is None:
-            return
-        subject = cut(quoted(job.id if job.id is not None else f"to {job.target_node}"), _LONGEST_SUBJECT)
+    def _judge(self, page: EvidencePage[Page], job: ReplicationRow, owner: InventoryRow, *, is_off: bool) -> None:
+        name = job.id if job.id is not None else f"to {job.target_node}" if job.target_node else ""
+        subject = cut(quoted(name), _LONGEST_SUBJECT) or "unnamed"
+        is_seen = is_off or self._judge_run(page, job, owner, subject)
+        if is_seen and owner.type not in GUEST_TYPES:
+            # No list of guests tells that it is well again. Whatever was found wrong is the stronger look.
+            self._notes.clear_subject(page, Kind.REPLICATION_FAILED, owner.id, subject)
+
+    def _judge_run(self, page: EvidencePage[Page], job: ReplicationRow, owner: InventoryRow, subject: str) -> bool:
+        """Judges a job that is switched on; returns whether it could be."""
+        status = _status(job)
         to = f" to {quoted(job.target_node)}" if job.target_node else ""
         failures = job.fail_count or 0
         if job.error or failures > 0 or status not in _WELL | _AT_WORK:
@@ -92,33 +117,33 @@ class ReplicationDetector:
             self._notes.signal(
                 page,
                 Kind.REPLICATION_FAILED,
-                guest,
+                owner,
                 Severity.WARNING,
                 f"The replication {subject}{to} failed{often}: {why}",
                 row=job,
                 subject=subject,
             )
-        elif status not in _AT_WORK:
-            self._judge_lag(page, job, guest, subject, to)
+            return True
+        return status in _AT_WORK or self._judge_lag(page, job, owner, subject, to)
 
     def _judge_lag(
-        self, page: EvidencePage[Page], job: ReplicationRow, guest: InventoryRow, subject: str, to: str
-    ) -> None:
-        limit = self._thresholds.limit(guest, Limited.REPLICATION_LAG)
+        self, page: EvidencePage[Page], job: ReplicationRow, owner: InventoryRow, subject: str, to: str
+    ) -> bool:
+        limit = self._thresholds.limit(owner, Limited.REPLICATION_LAG)
         if limit is None or job.next_sync is None:
-            return
+            return True
         try:
             due = read_time(job.next_sync, page.output.zone)
         except UnreadableTimeError as error:
-            self._notes.blind(Kind.REPLICATION_FAILED, guest.id, f"its next sync cannot be placed: {error}", subject)
-            return
+            self._notes.blind(Kind.REPLICATION_FAILED, owner.id, f"its next sync cannot be placed: {error}", subject)
+            return False
         hours = (self._now - due) / timedelta(hours=1)
         look = limit.look_at_amount(hours)
         if look is Look.PRESENT:
             self._notes.signal(
                 page,
                 Kind.REPLICATION_FAILED,
-                guest,
+                owner,
                 limit.severity(hours),
                 f"The replication {subject}{to} is {hours_text(hours)} behind its schedule "
                 f"(limit {hours_text(limit.trigger)})",
@@ -128,4 +153,9 @@ class ReplicationDetector:
                 limit=limit,
             )
         elif look is Look.HELD:
-            self._notes.held(Kind.REPLICATION_FAILED, guest.id, subject)
+            self._notes.held(Kind.REPLICATION_FAILED, owner.id, subject)
+        return True
+
+
+def _status(job: ReplicationRow) -> str:
+    return (job.status or "").strip().lower()

@@ -5,17 +5,18 @@
 
 A snapshot is no backup: it grows with every write after it, slows a thin disk down, and keeps the guest from being
 replicated or moved in some set-ups. `current` is Proxmox' word for the running state, and no snapshot.
+
+A snapshot without a guest is nobody's: it is told, and its page clears nobody, as it may be of any guest on it.
 """
 
 from datetime import timedelta
 from typing import ClassVar, cast
 
-from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Look
-from signals.backups.owners import Owners
 from signals.detector import Context, EvidencePage, Notes, cut
 from signals.evidence import InventoryRow, Page
+from signals.guest_identity import Guests, NamedGuest, UnnamedGuestError
 from signals.protection_evidence import SnapshotRow, SnapshotsOutput
 from signals.thresholds import Limit, Limited
 from signals.times import SKEW, UnreadableTimeError, read_time
@@ -23,7 +24,6 @@ from signals.wording import hours_text, moment_text, quoted
 
 _RUNNING_STATE = "current"
 _GIB = 1 << 30
-_TYPES = {"lxc": "system-container", "ct": "system-container", "qemu": "vm"}
 _LONGEST_SUBJECT = 100
 
 
@@ -37,18 +37,26 @@ class SnapshotDetector:
         self._inventory = context.inventory
         self._notes = notes
         self._now = context.now
-        self._owners = Owners(context.inventory)
+        self._guests = Guests(context.inventory)
 
     def read(self, page: EvidencePage[Page]) -> None:
         """Judges the snapshots of one page. A guest that was read is clear of every other snapshot."""
         output = cast("SnapshotsOutput", page.output)
-        for row in output.snapshots:
-            guest = self._guest(row) if row.snapshot_name != _RUNNING_STATE else None
+        all_named = True
+        for number, row in enumerate(output.snapshots):
+            if row.snapshot_name == _RUNNING_STATE:
+                continue
+            try:
+                guest = self._guest(row)
+            except UnnamedGuestError as error:
+                all_named = False
+                self._notes.problem(page.call_id, f"snapshots[{number}]", f"whose snapshot this is: {error}")
+                continue
             if guest is not None:
                 subject = cut(quoted(row.snapshot_name), _LONGEST_SUBJECT) or "unnamed"
                 self._judge_age(page, guest, row, subject)
                 self._judge_size(page, guest, row, subject)
-        guests = [self._inventory.resolve(each) for each in output.guests]
+        guests = [self._inventory.resolve(each) for each in output.guests] if all_named else []
         for kind, metric in ((Kind.SNAPSHOT_OLD, Limited.SNAPSHOT_AGE), (Kind.SNAPSHOT_LARGE, Limited.SNAPSHOT_SIZE)):
             judged = [guest.id for guest in guests if self._thresholds.limit(guest, metric) is not None]
             self._notes.clear(page, kind, judged)
@@ -57,21 +65,9 @@ class SnapshotDetector:
         """Every snapshot was judged when it was read."""
 
     def _guest(self, row: SnapshotRow) -> InventoryRow | None:
-        kind = _TYPES.get((row.type or "").lower(), row.type or "vm")
-        vmid = "" if row.vmid is None else str(row.vmid)
-        native = canonical_id(kind, row.instance or row.node or "unknown", vmid or "unknown")
-        for name in (row.resource_id, native, vmid):
-            found = self._inventory.find(name) if name else None
-            if found is not None:
-                return found
-        # The instance or node that it names decides which of the guests with this number it is.
-        claim = row.resource_id or (row.vmid, row.instance, row.node, None, None, row.type)
-        guests = self._owners.find(claim)
-        if len(guests) == 1 and guests[0] in self._inventory.rows:
-            return self._inventory.rows[guests[0]]
-        if not guests and vmid and not row.type:
-            return None  # it is out of sight or gone, and its type would be a guess: an id that means another guest
-        return InventoryRow(id=row.resource_id or native, type=kind, name=row.vm_name or vmid)
+        return self._guests.find(
+            NamedGuest(row.resource_id, row.vmid, row.type, row.instance, row.node, name=row.vm_name)
+        )
 
     def _judge_age(self, page: EvidencePage[Page], guest: InventoryRow, row: SnapshotRow, subject: str) -> None:
         limit = self._thresholds.limit(guest, Limited.SNAPSHOT_AGE)

@@ -14,6 +14,8 @@ from findings.kinds import Kind
 from findings.model import Look
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import Id, InventoryRow, Page, PerformanceOutput, PerformanceRow, ResourceDisksOutput
+from signals.filesystems import is_measured
+from signals.guest_identity import Guests
 from signals.model import Origin
 from signals.performance_rows import first_measured, memory_of, other_rows
 from signals.thresholds import Limit, Limited, special_test
@@ -88,6 +90,7 @@ class UsageDetector:
     def __init__(self, context: Context, notes: Notes) -> None:
         self._thresholds = context.thresholds
         self._inventory = context.inventory
+        self._guests = Guests(context.inventory)
         self._notes = notes
         self._is_special = special_test(context.thresholds)
         self._by_type: dict[tuple[str, str], _Limits] = {}
@@ -101,10 +104,12 @@ class UsageDetector:
         if isinstance(output, PerformanceOutput):
             self._read_performance(page, output)
         elif isinstance(output, ResourceDisksOutput):
-            for guest in output.resources:
-                if any(disk.usage_percent is not None for disk in guest.disks):
-                    name = str(guest.id or guest.vmid or guest.name or "")
-                    self._with_filesystems.add(self._inventory.resolve(name).id)
+            known = self._inventory.rows.get
+            for owner in output.resources:
+                if any(map(is_measured, owner.disks)):
+                    resource = known(owner.id) or self._guests.owner_of(owner)  # type: ignore[arg-type]  # as below
+                    if resource is not None:
+                        self._with_filesystems.add(resource.id)
 
     def finish(self) -> None:
         """Judges main disks that are too full. Where the guest's own file systems were read, they tell the story."""

@@ -16,6 +16,7 @@ from tests.signals.metered import Judged, ago
 WEB = InventoryRow(id="vm:lab:101", type="vm", name="web", source="lab", instance="lab", vmid=101)
 DNS = InventoryRow(id="system-container:lab:110", type="system-container", name="dns", source="lab", vmid=110)
 FAR = InventoryRow(id="vm:site2:5", type="vm", name="far", source="site2", vmid=5)
+NODE = InventoryRow(id="node:lab:pve1", type="node", name="pve1", source="lab", instance="lab")
 LIMITS = {Limited.REPLICATION_LAG: Limit(trigger=24, clear=19, provenance="built-in")}
 KIND = Kind.REPLICATION_FAILED
 
@@ -35,7 +36,7 @@ def job(**fields: object) -> ReplicationRow:
 
 def judged(*rows: ReplicationRow, limits: dict[Limited, Limit] | None = None, **options: object) -> Judged:
     output = ReplicationOutput(jobs=list(rows), sources=["lab"])
-    known = (WEB, DNS, FAR)
+    known = (WEB, DNS, FAR, NODE)
     return Judged(ReplicationDetector, output, limits=LIMITS if limits is None else limits, known=known, **options)
 
 
@@ -131,9 +132,98 @@ def test_a_part_of_the_list_clears_nobody() -> None:
         ({"guest_id": 101, "instance": "lab", "guest_type": "qemu"}, WEB.id),
         ({"guest_id": "101", "source_node": "pve1"}, WEB.id),
         ({"guest_id": "7", "source_node": "pve1", "guest_type": "lxc"}, "system-container:pve1:7"),
-        ({"guest_id": None, "id": None}, "vm:unknown:unknown"),
+        ({"guest_id": "7", "guest_type": "lxc"}, "7"),
+        ({"guest_id": None, "guest_name": "web", "id": None}, WEB.id),
+        ({"guest_id": None, "id": "101-0"}, WEB.id),  # Proxmox names a job by its guest
+        ({"guest_id": 0, "id": "101-0", "source_node": "pve1"}, WEB.id),
     ],
 )
 def test_a_recorded_row_without_our_id_means_the_guest_that_it_names(fields: dict, resource_id: str) -> None:
     seen = judged(job(resource_id="", error="x", **fields))
     assert [each.resource_id for each in seen.signals] == [resource_id]
+
+
+@pytest.mark.parametrize(
+    ("fields", "resource_id", "subject"),
+    [
+        ({"source_node": "pve1"}, NODE.id, "nightly"),
+        ({"source_node": "pve1", "guest_id": 0}, NODE.id, "nightly"),
+        ({"source_node": "pve1", "id": "999-0"}, NODE.id, "999-0"),
+        ({"source_node": "pve1", "id": None}, NODE.id, "to pve2"),
+        ({"source_node": "pve1", "id": None, "target_node": None}, NODE.id, "unnamed"),
+        ({"source_node": "elsewhere"}, "elsewhere", "nightly"),
+        ({"instance": "lab"}, "lab", "nightly"),
+        ({}, "replication", "nightly"),
+    ],
+)
+def test_a_job_without_a_guest_is_its_nodes_else_its_own(
+    fields: dict[str, object], resource_id: str, subject: str
+) -> None:
+    row = {"id": "nightly", "resource_id": "", **fields}
+    assert judged(job(error="x", **row)).told() == {("replication_failed", "warning", resource_id, subject)}
+    assert judged(job(next_sync=ago(100), **row)).told() == {("replication_failed", "warning", resource_id, subject)}
+    for well in ({}, {"enabled": False}):
+        assert judged(job(**row, **well)).look(KIND, resource_id, subject) is Look.CLEAR
+
+
+def test_a_job_without_a_guest_whose_next_time_names_none_is_blind() -> None:
+    for node in ("pve1", "elsewhere"):
+        seen = judged(job(resource_id="", id="nightly", source_node=node, next_sync="soon"))
+        assert seen.look(KIND, NODE.id if node == "pve1" else node, "nightly") is Look.BLIND
+
+
+def test_two_jobs_without_a_guest_are_two_findings() -> None:
+    rows = [job(resource_id="", id=name, error="x", source_node="pve1") for name in ("a", "b")]
+    assert {each.subject for each in judged(*rows).signals} == {"a", "b"}
+
+
+def test_a_list_of_all_jobs_clears_the_nodes_of_its_sources_of_jobs_that_are_gone() -> None:
+    assert judged().look(KIND, NODE.id, "gone") is Look.CLEAR
+
+
+@pytest.mark.parametrize("fields", [{"error": "x"}, {"next_sync": ago(100)}, {}])
+def test_a_job_that_names_nothing_is_told_and_its_list_clears_nobody(fields: dict[str, object]) -> None:
+    seen = judged(job(), job(resource_id="", id=None, **fields))
+    assert seen.signals == []
+    assert [(each.place, each.message) for each in seen.notes.problems] == [
+        ("jobs[1]", "whose job this is: it names neither a guest nor a node nor a job")
+    ]
+    assert [seen.look(KIND, each.id) for each in (WEB, NODE)] == [None, None]
+
+
+def test_a_job_that_is_off_and_names_nothing_says_nothing() -> None:
+    seen = judged(job(resource_id="", id=None, error="old", enabled=False))
+    assert (seen.signals, seen.notes.problems, seen.look(KIND, WEB.id)) == ([], [], Look.CLEAR)
+
+
+def test_a_number_of_two_guests_without_a_place_is_told_and_counts_for_neither() -> None:
+    other = InventoryRow(id="vm:site2:101", type="vm", source="lab", instance="site2", vmid=101)
+    output = ReplicationOutput(jobs=[job(resource_id="", guest_id=101, error="x")], sources=["lab"])
+    seen = Judged(ReplicationDetector, output, limits=LIMITS, known=(WEB, other))
+    assert seen.signals == []
+    assert "ambiguous" in seen.notes.problems[0].message
+    assert [seen.look(KIND, each.id) for each in (WEB, other)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("inventory", "filed", "told"),
+    [
+        ({}, ["mail"], 0),  # nothing explains it, so it goes by what it is called
+        ({"complete": True}, [], 0),  # it is gone
+        ({"has_holes": True}, [], 1),
+    ],
+)
+def test_a_guest_that_is_only_named(inventory: dict[str, bool], filed: list[str], told: int) -> None:
+    notes = Notes()
+    family = ReplicationDetector(Context(Limits(), Inventory(**inventory), NOW), notes)
+    family.read(page(ReplicationOutput(jobs=[job(resource_id="", guest_name="mail", error="x")])))
+    assert [each.resource_id for each in notes.signals.values()] == filed
+    assert len(notes.problems) == told
+
+
+def test_a_node_that_may_be_out_of_sight_is_no_place_for_a_job() -> None:
+    notes, view = Notes(), Inventory([InventoryOutput(resources=[WEB])], has_holes=True)
+    family = ReplicationDetector(Context(Limits(), view, NOW), notes)
+    family.read(page(ReplicationOutput(jobs=[job(resource_id="", id="nightly", source_node="pve1", error="x")])))
+    assert not notes.signals
+    assert [each.place for each in notes.problems] == ["jobs[0]"]

@@ -109,7 +109,8 @@ def test_what_an_operator_switched_off_is_not_looked_at() -> None:
         ({"vmid": 101}, WEB.id),
         ({"vmid": "8", "type": "vm", "node": "pve1"}, "vm:pve1:8"),
         ({"vmid": 7, "instance": "lab", "type": "lxc"}, "system-container:lab:7"),
-        ({}, "vm:unknown:unknown"),
+        ({"vmid": "8", "type": "vm"}, "8"),
+        ({"vm_name": "web"}, WEB.id),
     ],
 )
 def test_a_recorded_row_without_our_id_means_the_guest_that_it_names(fields: dict, resource_id: str) -> None:
@@ -130,6 +131,33 @@ def test_of_two_guests_with_one_number_the_node_tells_the_cluster(node: str, res
     output = SnapshotsOutput(snapshots=[row(960, resource_id="", vmid=101, node=node)])
     seen = Judged(SnapshotDetector, output, limits=LIMITS, known=known)
     assert [each.resource_id for each in seen.signals] == [resource_id]
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"vmid": 0}, {"vmid": ""}, {"vmid": "?"}, {"type": "vm", "instance": "lab", "node": "pve1"}]
+)
+def test_a_snapshot_that_names_no_guest_is_told_and_clears_nobody(fields: dict[str, object]) -> None:
+    seen = judged(row(960, "old", resource_id="", **fields), row(960))
+    assert seen.told() == {("snapshot_old", "warning", WEB.id, "s1")}
+    assert [(each.place, each.message) for each in seen.notes.problems] == [
+        ("snapshots[0]", "whose snapshot this is: it names no guest")
+    ]
+    assert seen.look(Kind.SNAPSHOT_OLD, WEB.id, "old") is None
+    assert seen.look(Kind.SNAPSHOT_LARGE, WEB.id, "old") is None
+
+
+def test_a_running_state_that_names_no_guest_is_no_snapshot_all_the_same() -> None:
+    seen = judged(row(None, "current", resource_id=""))
+    assert (seen.notes.problems, seen.look(Kind.SNAPSHOT_OLD, WEB.id)) == ([], Look.CLEAR)
+
+
+def test_a_number_of_two_guests_without_a_place_is_told_and_counts_for_neither() -> None:
+    known = (WEB, InventoryRow(id="vm:site2:101", type="vm", instance="site2", vmid=101))
+    output = SnapshotsOutput(snapshots=[row(960, resource_id="", vmid=101)], guests=[each.id for each in known])
+    seen = Judged(SnapshotDetector, output, limits=LIMITS, known=known)
+    assert seen.signals == []
+    assert "ambiguous: it belongs to one of vm:lab:101, vm:site2:101" in seen.notes.problems[0].message
+    assert [seen.look(Kind.SNAPSHOT_OLD, each.id) for each in known] == [None, None]
 
 
 def test_a_name_of_nothing_printable_is_still_a_subject() -> None:

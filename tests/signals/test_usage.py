@@ -406,7 +406,17 @@ def test_a_main_disk_that_is_fine_says_nothing_of_other_file_systems() -> None:
         pytest.param(ResourceDisks(id=VM, disks=[FilesystemRow(mountpoint="/", usage_percent=97)]), False, id="by id"),
         pytest.param(ResourceDisks(vmid=101, disks=[FilesystemRow(usage_percent=97)]), False, id="by VMID"),
         pytest.param(ResourceDisks(name="web", disks=[FilesystemRow(usage_percent=97)]), False, id="by name"),
+        pytest.param(ResourceDisks(vmid="vm/101", disks=[FilesystemRow(usage_percent=97)]), False, id="by its path"),
+        pytest.param(
+            ResourceDisks(vmid=101, type="qemu", node="pve1", disks=[FilesystemRow(usage_percent=97)]),
+            False,
+            id="by VMID and node",
+        ),
+        pytest.param(ResourceDisks(id=VM, disks=[FilesystemRow(used_bytes=97, free_bytes=3)]), False, id="by bytes"),
         pytest.param(ResourceDisks(id=VM, disks=[FilesystemRow(mountpoint="/")]), True, id="nothing measured"),
+        pytest.param(ResourceDisks(id=VM, disks=[FilesystemRow(usage_percent=-1)]), True, id="no reading"),
+        pytest.param(ResourceDisks(id=VM, disks=[FilesystemRow(usage_percent=0)]), True, id="no agent"),
+        pytest.param(ResourceDisks(id=VM, disks=[FilesystemRow(usage_percent=9700)]), True, id="another unit"),
         pytest.param(ResourceDisks(id=VM), True, id="no file systems"),
         pytest.param(ResourceDisks(id="vm:lab:102", disks=[FilesystemRow(usage_percent=9)]), True, id="another guest"),
     ],
@@ -414,10 +424,20 @@ def test_a_main_disk_that_is_fine_says_nothing_of_other_file_systems() -> None:
 def test_a_guest_whose_own_file_systems_were_read_tells_the_story_once(
     guest: ResourceDisks, *, is_told_twice: bool
 ) -> None:
-    known = InventoryRow(id=VM, type="vm", name="web", aliases=["101"])
+    known = InventoryRow(id=VM, type="vm", name="web", instance="lab", vmid=101)
     notes = judged(one(avg_disk=97), ResourceDisksOutput(resources=[guest]), known=[known])
     assert bool(notes.signals) is is_told_twice
     assert notes.examined.look(Kind.HIGH_DISK, VM, MAIN_DISK) is (Look.PRESENT if is_told_twice else Look.HELD)
+
+
+def test_a_guest_that_no_inventory_explains_tells_the_story_of_its_file_systems_once() -> None:
+    guest = ResourceDisks(vmid=101, type="vm", instance="lab", disks=[FilesystemRow(usage_percent=97)])
+    assert signals(judged(one(avg_disk=97), ResourceDisksOutput(resources=[guest]))) == []
+
+
+def test_file_systems_of_nobody_hide_no_main_disk() -> None:
+    nobody = ResourceDisks(disks=[FilesystemRow(usage_percent=97)])
+    assert len(judged(one(avg_disk=97), ResourceDisksOutput(resources=[nobody])).signals) == 1
 
 
 # --- checks that are off, and limits of one's own
