@@ -14,6 +14,7 @@ from typing import NamedTuple
 from findings.model import Category, Look, ResourceId, Severity
 from patrol.estate.inventory import inventory_row
 from patrol.estate.model import Alert, Estate, Metric, Resource, ResourceType
+from patrol.tools.reachability import is_reachable
 from signals.evidence import InventoryRow, PbsBackupRow, PveBackupRow
 from signals.inventory import UP
 from signals.thresholds import Limit, Limited, Thresholds
@@ -86,7 +87,7 @@ def _flags(
         yield from _disk_health(resource, row)
         if resource.type in _GUESTS and resource.status in UP and not resource.template:
             yield from _backup(row, newest, thresholds, now)
-            if resource.probes and not any(probe.ok for probe in resource.probes):
+            if is_reachable(resource) is False and not thresholds.offline_expected(row):
                 yield _flag(row, Category.RELIABILITY, Severity.WARNING, "answers on no path that was tried")
     for alert in estate.alerts:
         yield _alert(alert)

@@ -22,7 +22,9 @@ from patrol.run.status import is_complete, run_status, status_text
 from patrol.run.sweep import PAGE_ROWS, SWEPT, sweep
 from patrol.run.triage import triage
 from patrol.settings.sources import AcceptedGap
+from patrol.tools.reachability import is_reachable
 from patrol.tools.registry import Toolbox
+from signals.alert_settings import parse_alert_settings
 from signals.evidence import PbsBackupRow, PoolRow, ProbeRow, ZfsRow
 from signals.model import Examined, Origin, Problem
 from signals.thresholds import AlertThresholds
@@ -227,11 +229,37 @@ def test_flags_name_what_the_estate_shows() -> None:
         ("vm:lab:101", Severity.WARNING, "cpu"),
         ("vm:lab:101", Severity.WARNING, "memory"),
     ]
-    silent = [ProbeRow(kind="icmp", ok=False)]
+    silent = [ProbeRow(kind="tcp:22", ok=False)]
     assert flags(guest(probes=silent)) == [("vm:lab:101", Severity.WARNING, "")]
     assert flags(guest(Status.STOPPED, probes=silent)) == []
     down = [SourceState(name="pve", connected=False, detail="refused")]
     assert flags(sources=down) == [("source:pve", Severity.CRITICAL, "")]
+
+
+@pytest.mark.parametrize(
+    ("os", "probe", "is_flagged"),
+    [
+        ("debian", ProbeRow(kind="icmp", ok=False, address="10.0.0.5"), True),
+        ("win11", ProbeRow(kind="icmp", ok=False, address="10.0.0.5"), False),  # it does not answer ping as it comes
+        ("", ProbeRow(kind="icmp", ok=False, address="10.0.0.5"), False),
+        ("win11", ProbeRow(kind="tcp:3389", ok=False, address="10.0.0.5"), True),
+        ("debian", ProbeRow(kind="tcp:22", ok=False, address="169.254.10.2"), False),  # means something inside only
+        ("debian", ProbeRow(kind="tcp:22", ok=False, address="10.0.0.5", detail="connection refused"), False),
+        ("debian", ProbeRow(kind="icmp", ok=True, address="10.0.0.5", detail="Destination Host Unreachable"), True),
+        ("debian", ProbeRow(kind="agent", ok=False), False),
+    ],
+)
+def test_a_guest_is_flagged_as_silent_by_the_rule_of_its_check(os: str, probe: ProbeRow, *, is_flagged: bool) -> None:
+    asked = guest(probes=[probe])
+    asked.os = os
+    assert (is_reachable(asked) is False) is is_flagged
+    assert flags(asked) == ([("vm:lab:101", Severity.WARNING, "")] if is_flagged else [])
+
+
+def test_a_guest_that_may_be_away_is_not_flagged_as_silent() -> None:
+    settings = parse_alert_settings('{"guestDefaults": {"disableConnectivity": true}}')
+    silent = estate(guest(probes=[ProbeRow(kind="tcp:22", ok=False)]))
+    assert triage(silent, AlertThresholds(settings), NOW) == []
 
 
 def test_backups_are_flagged_where_any_are_known() -> None:
