@@ -78,12 +78,19 @@ class Guests:
             raise UnnamedGuestError("it names its guest by a name that does not tell which it is")
         return found or InventoryRow(id=said.name, type=kind, name=said.name)
 
+    def known_by_number(
+        self, vmid: Id, instance: str | None = None, node: str | None = None, type_: str | None = None
+    ) -> InventoryRow | None:
+        """The one known guest with this VMID, as far as the rest narrows it down; None if there is none or several."""
+        guests = self._owners.find((vmid, instance, node, None, None, type_))
+        return self._inventory.rows.get(guests[0]) if len(guests) == 1 else None
+
     def owner_of(self, disks: ResourceDisks) -> InventoryRow | None:
         """The host or guest whose file systems these are; None where it is not told."""
         if disks.vmid and not disks.id:
-            guests = self._owners.find((disks.vmid, disks.instance, disks.node, None, None, disks.type))
-            if len(guests) == 1 and guests[0] in self._inventory.rows:
-                return self._inventory.rows[guests[0]]
+            known = self.known_by_number(disks.vmid, disks.instance, disks.node, disks.type)
+            if known is not None:
+                return known
         name = str(disks.id or disks.vmid or disks.name or "")
         if not disks.id and disks.vmid and disks.instance and disks.type:
             kind = "system-container" if disks.type == "lxc" else disks.type

@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 
 from findings.kinds import Kind
 from findings.model import Look
+from signals.backups.owners import read_vmid
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import Id, InventoryRow, Page, PerformanceOutput, PerformanceRow, ResourceDisksOutput
 from signals.filesystems import is_measured
@@ -193,11 +194,12 @@ class UsageDetector:
         self._judge_pressure(case)
 
     def _resolve(self, name: str, row: PerformanceRow) -> InventoryRow:
-        return self._inventory.resolve(
-            name,
-            resource_type=row.resource_type or row.type or "",
-            display_name=row.resource_name or row.name or "",
-        )
+        type_ = row.resource_type or row.type or ""
+        found = self._inventory.find(name) if self._inventory else None
+        if found is None and self._inventory and read_vmid(name):
+            found = self._guests.known_by_number(name, node=row.node, type_=type_)
+        display_name = row.resource_name or row.name or ""
+        return found or self._inventory.resolve(name, resource_type=type_, display_name=display_name)
 
     def _ask(self, resource: InventoryRow) -> _Limits:
         cpu, memory, swap, disk, *pressures = (

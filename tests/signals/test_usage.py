@@ -229,6 +229,16 @@ def test_values_of_now_count_where_there_is_no_average() -> None:
     assert signals(judged(PerformanceOutput(resources=[row]))) == [(Kind.HIGH_MEMORY, "node1", "")]
 
 
+@pytest.mark.parametrize("name", ["101", "qemu/101", 101])
+def test_a_guest_that_goes_by_its_vmid_is_the_one_that_the_inventory_knows(name) -> None:
+    known = [
+        InventoryRow(id=VM, type="vm", name="web", instance="lab", vmid=101),
+        InventoryRow(id="vm:lab:102", type="vm", name="db", instance="lab", vmid=102),
+    ]
+    output = PerformanceOutput(resources=[PerformanceRow(id=name, type="vm", avg_cpu=99, avg_memory=9)])
+    assert signals(judged(output, known=known)) == [(Kind.HIGH_CPU, VM, "")]
+
+
 @pytest.mark.parametrize(
     "output",
     [
