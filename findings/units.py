@@ -1,7 +1,6 @@
 """The unit of a kind's value, as it stands behind the number where people read it."""
 
 from findings.kinds import Kind
-from findings.model import Finding
 
 UNITS = {
     Kind.HIGH_CPU: " %",
@@ -22,7 +21,7 @@ UNITS = {
 }
 
 
-def unit_of(finding: Finding) -> str:
-    """The unit of a finding's value; "" for a count, and for a kind that is unknown here."""
+def unit_of(kind: str) -> str:
+    """The unit of the value of a finding of this kind; "" for a count, and for a kind that is unknown here."""
     # A finding of a model or of a later version may be of such a kind.
-    return UNITS.get(Kind(finding.kind), "") if finding.kind in set(Kind) else ""
+    return UNITS.get(Kind(kind), "") if kind in set(Kind) else ""

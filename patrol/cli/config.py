@@ -69,7 +69,7 @@ def show(config_file: ConfigOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         write_json(_document(loaded))
         return
-    rows = table(("Key", "Value", "Set by"))
+    rows = table(("Key", "Value", "Set by"), whole=("Key",))
     for key, value, origin in values_in_force(loaded):
         rows.add_row(cell(key), cell(_spoken(value)), cell(_place(origin), "dim" if origin.kind == "default" else ""))
     output = console()

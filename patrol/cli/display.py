@@ -56,12 +56,18 @@ def cell(text: str, style: str = "") -> Text:
 class _FittingTable(Table):
     """A table; on a terminal too narrow for its columns, a paragraph for each row, heading and value in turn.
 
-    Left to itself, rich makes columns as narrow as one character or none, and drops what stands in them.
+    Left to itself, rich makes columns as narrow as one character or none, drops what stands in them, and breaks the
+    words of a short column to leave room for the long text beside it.
     """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        needed = sum(_least_width(console, options, column) + _GUTTER for column in self.columns) - _GUTTER
-        return super().__rich_console__(console, options) if needed <= options.max_width else self._paragraphs()
+        room = options.max_width - _GUTTER * (len(self.columns) - 1)
+        bounds = [_bounds(console, options, column) for column in self.columns]
+        if sum(least for least, _ in bounds) > room:
+            return self._paragraphs()
+        for column, width in zip(self.columns, _widths(bounds, room), strict=True):
+            column.width = width
+        return super().__rich_console__(console, options)
 
     def _paragraphs(self) -> Iterator[Text]:
         for position, row in enumerate(zip(*(column.cells for column in self.columns), strict=True)):
@@ -73,10 +79,26 @@ class _FittingTable(Table):
             )
 
 
-def _least_width(console: Console, options: ConsoleOptions, column: Column) -> int:
-    """Columns that may not be broken need all of their width, the others room for a word."""
+def _bounds(console: Console, options: ConsoleOptions, column: Column) -> tuple[int, int]:
+    """The least and the most width of use. What may not be broken needs all of it, other columns room for a word."""
     found = measure_renderables(console, options, [column.header, *column.cells])
-    return found.maximum if column.no_wrap else min(found.minimum, _LEAST_READABLE)
+    return found.maximum if column.no_wrap else min(found.minimum, _LEAST_READABLE), found.maximum
+
+
+def _widths(bounds: Sequence[tuple[int, int]], room: int) -> list[int]:
+    """Widths within their bounds that fill the room at most: the widest columns give way first, down to one level."""
+
+    def cut_to(level: int) -> list[int]:
+        return [max(least, min(most, level)) for least, most in bounds]
+
+    level = max(most for _, most in bounds)
+    while sum(cut_to(level)) > room:
+        level -= 1
+    widths = cut_to(level)
+    for position, (_, most) in enumerate(bounds):
+        if widths[position] == level < most and sum(widths) < room:
+            widths[position] += 1
+    return widths
 
 
 def table(headings: Sequence[str], *, right: Sequence[str] = (), whole: Sequence[str] = ()) -> Table:

@@ -40,7 +40,7 @@ def limit_text(finding: Finding, explanation: Explanation) -> str:
     limit = explanation.limit_today
     if limit is None:
         return "none is known"
-    unit = unit_of(finding)
+    unit = unit_of(finding.kind)
     return f"{number(limit.trigger, unit)}, clear below {number(limit.clear, unit)}, from {limit.source}"
 
 
@@ -60,7 +60,7 @@ def source_text(explanation: Explanation) -> str:
 
 def values_text(output: Console, finding: Finding, explanation: Explanation) -> str:
     """The values over time as a line of bars, with their range and where they are from."""
-    values, unit = explanation.past, unit_of(finding)
+    values, unit = explanation.past, unit_of(finding.kind)
     numbers = [each.value for each in values]
     low, high = (number(round(each, 1), unit) for each in (min(numbers), max(numbers)))
     between = f"{instant(values[0].at)} to {instant(values[-1].at)}"

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import typer
 
+from findings.units import unit_of
 from patrol.cli.app import COMMANDS
 from patrol.cli.configuration import ConfigOption, load
 from patrol.cli.daemon_call import DaemonPlace, LostStreamError, find_daemon
@@ -55,7 +56,7 @@ def investigate(
             _follow(daemon, run_id, telling)
     except KeyboardInterrupt:
         note(f"patrol: the run goes on; patrol runs show {run_id}")
-        raise typer.Exit(ExitCode.FAILED) from None
+        raise
     run = daemon.request("GET", f"/api/ai/patrol/runs/{quote(run_id, safe='')}")
     findings = daemon.request("GET", f"/api/ai/patrol/findings?{urlencode({'run_id': run_id, 'state': 'open'})}")
     if as_json:
@@ -114,7 +115,9 @@ def _tell(event: Mapping[str, Any], telling: Telling) -> None:
 
 def _print(run: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> None:
     output = console()
-    output.print(cell(f"{run['status']}: {run['status_text'] or run['error_summary'] or 'no more to say'}"))
+    output.print(
+        cell(f"{run['status'].replace('_', ' ')}: {run['status_text'] or run['error_summary'] or 'no more to say'}")
+    )
     if not findings:
         if run["status"] in _FAILED:
             output.print("It found nothing. What was known before: patrol findings list")
@@ -123,12 +126,13 @@ def _print(run: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> Non
         return
     made = table(("Severity", "Resource", "What", "Value", "Limit", "Limit from", "Id"), right=("Value", "Limit"))
     for each in findings:
+        unit = unit_of(each["kind"])
         made.add_row(
             severity_cell(each["severity"]),
             cell(each["resource_name"]),
             cell(each["title"]),
-            number(each["value"], ""),
-            number(each["limit"], ""),
+            number(each["value"], unit),
+            number(each["limit"], unit),
             cell(each["limit_source"] or "-"),
             cell(each["id"]),
         )

@@ -52,7 +52,7 @@ def of_signal(signal: Signal) -> Issue:
 
 def of_finding(finding: Finding, *, explained: bool = False, why: Quiet | None = None) -> Issue:
     """A finding as a line. `explained`: it stands under the finding above it; `why`: it is quiet."""
-    unit = unit_of(finding)
+    unit = unit_of(finding.kind)
     marks = ["unconfirmed"] if finding.is_unconfirmed else []
     marks += [str(why.reason)] if why is not None else []
     title = f"{finding.title} ({', '.join(marks)})" if marks else finding.title

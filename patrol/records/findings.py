@@ -86,7 +86,7 @@ class ShowFinding(Question, frozen=True, kw_only=True):
             finding=finding,
             transitions=list(changes),
             silences=silences,
-            explanation=explain(database, finding, now, unit=unit_of(finding), org_id=org_id),
+            explanation=explain(database, finding, now, unit=unit_of(finding.kind), org_id=org_id),
             words=_words_of(ModelWorkStore(database, org_id), finding),
             at=now,
         )

@@ -98,6 +98,15 @@ def test_a_table_of_any_width_loses_no_character_and_keeps_to_its_width(rows: li
         assert Count("".join(text.split())) <= Count("".join(shown.split()))
 
 
+def test_a_short_word_is_whole_and_the_room_is_used_however_much_text_stands_beside_it() -> None:
+    rows = [["1", "critical", "maintenance", "at the same time " * 10]]
+    for width in range(31, 160):
+        shown = at_width(width, rows).splitlines()
+        assert shown[0].split() == ["#", "Severity", "Resource", "What"]
+        assert "maintenance" in shown[1]
+        assert max(map(len, shown)) == width
+
+
 def test_on_a_terminal_too_narrow_for_columns_each_row_is_a_paragraph_that_names_them() -> None:
     rows = [["1", "critical", "backup-server.example.net", "Space is running out: /srv"]]
     assert at_width(60, rows).splitlines()[0].split() == ["#", "Severity", "Resource", "What"]

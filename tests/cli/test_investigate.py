@@ -24,6 +24,7 @@ FINDING = {
     "id": "f1",
     "severity": "warning",
     "resource_name": "db\x1b[2J",
+    "kind": "high_disk",
     "title": "Space is running out",
     "value": 91.5,
     "limit": 90,
@@ -122,7 +123,8 @@ def test_one_thing_is_asked_for_followed_and_shown(patrol, daemon: Daemon, optio
     code, out, err = patrol(*option)
     assert (code, daemon.asked[0][:3]) == (0, ("POST", path, body))
     assert "Space is running out" in out
-    assert "issues_found" in out
+    assert out.startswith("issues found: ")
+    assert out.splitlines()[2].split()[6:10] == ["91.5", "%", "90", "%"]
     assert "collect" in err
     assert "\x1b" not in out + err
 
@@ -169,6 +171,16 @@ def test_a_stream_that_never_says_anything_is_given_up(patrol, daemon: Daemon) -
     code, _, err = patrol("--resource", "db")
     assert (code, "cannot be followed" in err) == (1, True)
     assert "patrol runs show r1 says what becomes of it" in err  # nobody knows whether it goes on
+
+
+def test_who_stops_following_ends_as_interrupted_and_is_told_that_the_run_goes_on(patrol, monkeypatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("patrol.cli.investigate._follow", interrupted)
+    code, out, err = patrol("--resource", "db")
+    assert (code, out) == (130, "")
+    assert "the run goes on; patrol runs show r1" in err
 
 
 def test_a_daemon_that_systemd_starts_again_is_waited_for(patrol, daemon: Daemon) -> None:
