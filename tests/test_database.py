@@ -4,6 +4,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -329,6 +330,37 @@ def test_what_is_no_file_or_cannot_be_looked_at_is_refused(tmp_path):
     assert "not a file" in str(owner_refusal(tmp_path, tmp_path.stat().st_uid))
     (tmp_path / "plain").touch()
     assert "cannot be looked at" in str(owner_refusal(tmp_path / "plain" / "patrol.db", 0))
+
+
+def said_to(user_id: int, ask: Callable[[], str | None]) -> str:
+    """What a process of another user is answered. Only root can ask for one."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setgroups([])
+        os.setgid(user_id)
+        os.setuid(user_id)
+        os.write(writing, str(ask()).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        said = answer.read().decode()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_a_folder_that_another_user_has_closed_is_named_with_its_owner(file):
+    if os.getuid():
+        file.parent.chmod(0)
+        refusal = str(owner_refusal(file, os.getuid()))
+        file.parent.chmod(0o700)
+        assert f"open the folder {file.parent} for yourself" in refusal
+    else:
+        file.parent.chmod(0o700)
+        refusal = said_to(65534, lambda: owner_refusal(file, 65534, "patrol run"))
+        assert "belongs to the user root" in refusal
+        assert "sudo -u 'root' patrol run" in refusal
+        assert "--storage" in refusal
 
 
 # --- transactions

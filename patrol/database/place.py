@@ -107,7 +107,7 @@ def owner_refusal(path: Path, user_id: int, command: str = "patrol ...") -> str 
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"{path} cannot be looked at ({error.strerror})"
+        return f"{path} cannot be looked at ({error.strerror}){_closed_folder(path, user_id, command)}"
     if not stat.S_ISREG(found.st_mode):
         return f"{path} is not a file"
     owner = _user_name(found.st_uid)
@@ -117,6 +117,20 @@ def owner_refusal(path: Path, user_id: int, command: str = "patrol ...") -> str 
     if strays:
         return f"{' and '.join(strays)} must belong to {owner} too: sudo chown '{owner}' {shlex.join(strays)}"
     return None
+
+
+def _closed_folder(path: Path, user_id: int, command: str) -> str:
+    """Whose folder closes the way to a file, and what helps; "" where that is not the reason."""
+    seen = [each for each in path.parents if _owner_of(str(each)) is not None]
+    if not seen or os.access(seen[0], os.X_OK):
+        return ""
+    owner = _owner_of(str(seen[0]))
+    if owner is None or owner == user_id:
+        return f": open the folder {seen[0]} for yourself: chmod u+rwx {shlex.quote(str(seen[0]))}"
+    return (
+        f": the folder {seen[0]} belongs to the user {_user_name(owner)}: run the command as that user"
+        f" (sudo -u '{_user_name(owner)}' {command}), or name another database (--storage)"
+    )
 
 
 def _owner_of(path: str) -> int | None:
