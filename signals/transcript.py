@@ -32,10 +32,10 @@ from signals.evidence import (
 )
 from signals.model import Origin, Problem, ToolCall
 from signals.protection_evidence import ReplicationOutput, SnapshotsOutput
-from signals.recovery import recover
+from signals.recovery import Recovered, recover
 from signals.salvage import salvage_page
 from signals.traffic_evidence import DiskIoOutput, NetworkOutput
-from signals.wrappers import content_of, is_known, list_of, said_fields, text_inside, without_wrapper
+from signals.wrappers import inner_documents, is_known, list_of, said_fields, says_something, text_inside
 
 _OUTPUTS: dict[tuple[str, str], type[Page]] = {
     ("pulse_query", "inventory"): InventoryOutput,
@@ -193,8 +193,7 @@ class Transcript:
             yield _Read(output)
             return
         if isinstance(output, (dict, list)):
-            for part in content_of(output):
-                yield from self._salvaged(call, part.value, page_types, cut=part.cut)
+            yield from self._unwrapped(call, Recovered(output, cut=False), page_types)
             return
         if not isinstance(output, (str, bytes)) or not output or output == b"null":
             return
@@ -204,7 +203,7 @@ class Transcript:
             except (msgspec.DecodeError, RecursionError, UnicodeError):
                 pass  # the tolerant way below reads the same text and tells what was wrong with it
             else:
-                if page != page_types[0]():  # of a document without a known field, the tolerant way says so
+                if says_something(page):  # of a document without a known field, the tolerant way says so
                     yield _Read(page)
                     return
         text = output.decode("utf-8", "replace") if isinstance(output, bytes) else output
@@ -217,16 +216,26 @@ class Transcript:
         for document in documents:
             if document.cut:
                 self._tell(call, "output", "ends in the middle of its document")
-            for part in content_of(document.value):
-                yield from self._salvaged(call, part.value, page_types, cut=document.cut or part.cut)
+            yield from self._unwrapped(call, document, page_types)
+
+    def _unwrapped(self, call: ToolCall, outer: Recovered, page_types: tuple[type[Page], ...]) -> Iterator["_Read"]:
+        is_found = False
+        for inner in inner_documents(outer.value, page_types, cut=outer.cut):
+            is_found = True
+            if inner.cut and not outer.cut:
+                self._tell(call, "output", "ends in the middle of its document")
+            yield from self._salvaged(call, inner.value, page_types, cut=inner.cut)
+        if not is_found:
+            self._tell(call, "output", "holds no JSON document")
 
     def _salvaged(
         self, call: ToolCall, document: object, page_types: tuple[type[Page], ...], *, cut: bool
     ) -> Iterator["_Read"]:
-        document = without_wrapper(document, page_types)
         is_page = is_known(document, page_types)
         if not (is_page or cut):
-            self._tell(call, "output", f"has none of the fields of such a page: {said_fields(page_types)}")
+            message = f"has none of the fields of such a page: {said_fields(page_types)}"
+            if self.problems[-1:] != [Problem(tool_call_id=call.id, place="output", message=message)]:
+                self._tell(call, "output", message)  # once, for all the small documents of a log
         if not is_page:
             return
         for page_type in page_types:

@@ -340,6 +340,13 @@ POOL = {"pools": [{"id": "tank", "usage_percent": 99}]}
         [{"type": "text", "text": "The pools:"}, {"type": "text", "text": json.dumps(POOL)}],
         {"content": [{"type": "text", "text": json.dumps(POOL)}], "isError": False},
         {"result": json.dumps(POOL)},
+        {"result": json.dumps(json.dumps(POOL))},
+        {"result": json.dumps({"result": POOL})},
+        {"result": {"content": [{"type": "text", "text": json.dumps(POOL)}]}},
+        {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": json.dumps({"data": POOL})}]}},
+        [{"type": "text", "text": json.dumps([{"type": "text", "text": json.dumps(POOL)}])}],
+        [{"type": "image", "data": "", "mimeType": "image/png"}, {"type": "text", "text": json.dumps(POOL)}],
+        [{"type": "resource", "resource": {"uri": "pools://all", "text": json.dumps(POOL)}}],
     ],
 )
 def test_what_others_put_around_a_page_is_taken_off(output: object) -> None:
@@ -365,6 +372,10 @@ def test_a_text_that_was_encoded_twice_is_read() -> None:
         ('{"result": {"items": [1]}}', "backups"),
         ('[{"vmid": 101}]', "backups"),
         ('[{"type": "text", "text": "{\\"x\\": 1}"}]', "disk_health"),
+        ('{"data": [{"id": "tank", "usage_percent": 99}], "pagination": {"total": 1}, "complete": true}', "pools"),
+        ('{"data": [{"health": "FAILED"}], "total": 1}', "raid"),
+        ('{"id": 7, "jsonrpc": "2.0", "error": {"code": 5}}', "pools"),
+        ('[{"pools": [{"id": "tank", "usage_percent": 99}]}]', "pools"),
     ],
 )
 def test_a_document_without_a_known_field_is_told_and_nothing_is_taken_from_it(output: str, selector: str) -> None:
@@ -373,6 +384,47 @@ def test_a_document_without_a_known_field_is_told_and_nothing_is_taken_from_it(o
     assert [(place, message.partition(":")[0]) for place, message in told] == [
         ("output", "has none of the fields of such a page")
     ]
+
+
+def test_a_name_that_others_have_too_makes_no_page() -> None:
+    row = {"resource_id": "vm:lab:101", "avg_cpu": 99}
+    for answer, found in (
+        ({"id": 1, "items": [row]}, 0),
+        ({"id": 1, "jsonrpc": "2.0", "result": {"resources": [row]}}, 1),
+    ):
+        call = ToolCall(id="1", tool_name="pulse_metrics", input={"type": "performance"}, output=json.dumps(answer))
+        read, told = pages(call)
+        assert (len(read), len(told)) == (found, 1 - found)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "rows"),
+    [
+        ("permission denied", "holds no JSON document", []),
+        ('{"poo', "holds no JSON document", []),
+        ('{"pools": [{"id": "a"}, {"id": "b"', "ends in the middle of its document", ["a"]),
+    ],
+)
+def test_a_text_inside_that_is_no_whole_document_is_told_like_one_by_itself(
+    text: str, message: str, rows: list[str]
+) -> None:
+    for recorded in (text, {"content": [{"type": "text", "text": text}]}, json.dumps([{"type": "text", "text": text}])):
+        found, told = pages(storage(recorded))
+        assert told == [("output", message)]
+        assert [pool.id for page in found if isinstance(page, PoolsOutput) for pool in page.pools] == rows
+
+
+@pytest.mark.parametrize(
+    "part", [{"type": []}, {"type": "text"}, {"type": "text", "text": 5}, {"type": "resource"}, 7, None]
+)
+def test_what_is_hardly_a_part_of_a_result_is_read_all_the_same(part: object) -> None:
+    for found, told in (pages(storage({"content": [part]})), pages(storage([part]))):
+        assert found or told
+
+
+def test_small_documents_that_are_no_pages_are_told_once() -> None:
+    found, told = pages(storage("[12.345678] sda: error\n" * 300 + '{"level": "info"}\n' * 300 + json.dumps(POOL)))
+    assert (len(found), len(told)) == (1, 1)
 
 
 @pytest.mark.parametrize("output", ["{}", '{"pools": []}', '{"gaps": [], "complete": true}'])
