@@ -7,6 +7,12 @@ from signals.backups.owners import GUEST_WORDS, Owners, read_vmid
 from signals.evidence import Id, InventoryRow, ResourceDisks
 from signals.inventory import Inventory
 
+_NO_GUESTS = frozenset(
+    {"node", "host", "agent", "docker-host", "app-container", "k8s-cluster", "k8s-node", "pod"}
+    | {"storage", "raid", "disk", "network", "pbs", "backup"}
+)
+"""Types of resources that have no VMID: one that is called 101 is another thing than the guest 101."""
+
 
 class NamedGuest(NamedTuple):
     """What a row says of its guest."""
@@ -48,7 +54,7 @@ class Guests:
         native = canonical_id(kind, place, str(number)) if place and number else ""
         for name in (said.resource_id, native, vmid):
             found = self._inventory.find(name) if name else None
-            if found is not None:
+            if found is not None and (name != vmid or _may_be(found, said)):
                 return found
         if said.resource_id or number:
             return self._find_by_number(said, kind, native or str(number))
@@ -72,6 +78,8 @@ class Guests:
         if not said.name:
             raise UnnamedGuestError("it names no guest")
         found = self._inventory.find(said.name)
+        if found is not None and not _may_be(found, said):
+            found = None
         if found is None and self._explained:
             if self._inventory.complete and not self._inventory.is_ambiguous(said.name):
                 return None
@@ -82,6 +90,8 @@ class Guests:
         self, vmid: Id, instance: str | None = None, node: str | None = None, type_: str | None = None
     ) -> InventoryRow | None:
         """The one known guest with this VMID, as far as the rest narrows it down; None if there is none or several."""
+        if type_ in _NO_GUESTS:
+            return None
         guests = self._owners.find((vmid, instance, node, None, None, type_))
         return self._inventory.rows.get(guests[0]) if len(guests) == 1 else None
 
@@ -98,6 +108,13 @@ class Guests:
         if not name:
             return None
         return self._inventory.resolve(name, resource_type=disks.type or "", display_name=disks.name or "")
+
+
+def _may_be(known: InventoryRow, said: NamedGuest) -> bool:
+    """Whether what is known under a number or name may be the guest that a row means: nothing speaks against it."""
+    kind, wanted = GUEST_WORDS.get(known.type.lower()), GUEST_WORDS.get((said.type or "").lower())
+    is_guest = known.type not in _NO_GUESTS and (kind is None or wanted is None or kind == wanted)
+    return is_guest and (not (known.instance and said.instance) or known.instance == said.instance)
 
 
 def _number_text(vmid: Id) -> str:

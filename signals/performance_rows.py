@@ -6,14 +6,17 @@ from signals.evidence import Id, PerformanceOutput, PerformanceRow
 
 
 def other_rows(output: PerformanceOutput) -> Iterator[tuple[Id, PerformanceRow]]:
-    """The rows of the two older shapes, each with the id or name that it goes by; rows without any are nobody's."""
+    """The rows that the map has no key for, each with the id or name that it goes by, "" for one without any.
+
+    Those of the two older shapes, and one under an empty key.
+    """
     rows = output.resources
+    if "" in output.summary:
+        rows = [output.summary[""], *rows]
     if _has_flat_values(output):
         rows = [*rows, _flat_row(output)]
     for row in rows:
-        name = row.resource_id or row.id or row.resource_name or row.name
-        if name:
-            yield name, row
+        yield row.resource_id or row.id or row.resource_name or row.name or "", row
 
 
 def _has_flat_values(output: PerformanceOutput) -> bool:

@@ -123,8 +123,12 @@ class UsageDetector:
 
     def _read_performance(self, page: EvidencePage[Page], output: PerformanceOutput) -> None:
         fine = _Fine([], [], [], [], [], [])
-        self._judge_rows(page, output.summary.items(), fine)
-        self._judge_rows(page, other_rows(output), fine)
+        by_id = output.summary
+        self._judge_rows(page, by_id.items() if "" not in by_id else [each for each in by_id.items() if each[0]], fine)
+        others = list(other_rows(output))
+        if unnamed := sum(not name for name, _row in others):
+            self._notes.problem(page.call_id, "resources", f"{unnamed} without id and name: they are nobody's")
+        self._judge_rows(page, (each for each in others if each[0]), fine)
         for kind, ids in ((Kind.HIGH_CPU, fine.cpu), (Kind.HIGH_MEMORY, fine.memory)):
             self._notes.clear(page, kind, fine.busy)
             self._notes.clear(page, kind, ids)

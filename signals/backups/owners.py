@@ -16,8 +16,14 @@ from signals.inventory import Inventory
 
 GUEST_TYPES = frozenset({"vm", "system-container"})
 
-GUEST_WORDS = {"vm": "vm", "qemu": "vm", "ct": "system-container", "lxc": "system-container"}
-"""The type of guest behind the words of hypervisors and backup servers."""
+GUEST_WORDS = {
+    "vm": "vm",
+    "qemu": "vm",
+    "ct": "system-container",
+    "lxc": "system-container",
+    "system-container": "system-container",
+}
+"""The type of guest behind the words of hypervisors and backup servers, and behind our own."""
 
 Claim = str | tuple[Id, str | None, str | None, str | None, str | None, str | None]
 """What a row says of its guest: an id, or the fields of `GuestClaim` as a plain tuple.
@@ -135,7 +141,7 @@ class Owners:
     def _explain(self, vmid: int, guest: GuestClaim) -> tuple[ResourceId, ...]:
         """The guests of the inventory that a claim fits."""
         candidates = self._guests(vmid)
-        wanted = GUEST_WORDS.get(guest.type or "")
+        wanted = GUEST_WORDS.get((guest.type or "").lower())
         if wanted is not None:
             # A number that was a container and is a virtual machine now is another guest.
             candidates = [row for row in candidates if row.type == wanted]

@@ -134,6 +134,34 @@ def test_of_two_guests_with_one_number_the_node_tells_the_cluster(node: str, res
 
 
 @pytest.mark.parametrize(
+    ("fields", "resource_id"),
+    [
+        ({"vmid": 101}, "vm:lab:101"),
+        ({"vmid": 101, "type": "qemu", "instance": "lab"}, "vm:lab:101"),
+        ({"vmid": 101, "instance": "site2"}, None),
+        ({"vmid": 101, "type": "qemu", "instance": "site2"}, "vm:site2:101"),
+        ({"vmid": 101, "type": "lxc", "instance": "lab"}, "system-container:lab:101"),
+        ({"vmid": 101, "type": "system-container", "instance": "lab"}, "system-container:lab:101"),
+        ({"vm_name": "web"}, "vm:lab:101"),
+        ({"vm_name": "web", "type": "lxc"}, None),
+        ({"vm_name": "pve1"}, None),
+        ({"vmid": "pve1"}, None),
+    ],
+)
+def test_a_number_or_name_that_something_else_has_as_well_is_not_enough(
+    fields: dict[str, object], resource_id: str | None
+) -> None:
+    known = (
+        InventoryRow(id="vm:lab:101", type="vm", name="web", instance="lab", vmid=101, aliases=["101"]),
+        InventoryRow(id="node:lab:pve1", type="node", name="pve1", instance="lab"),
+    )
+    seen = Judged(
+        SnapshotDetector, SnapshotsOutput(snapshots=[row(960, resource_id="", **fields)]), known=known, limits=LIMITS
+    )
+    assert [each.resource_id for each in seen.signals] == ([resource_id] if resource_id else [])
+
+
+@pytest.mark.parametrize(
     "fields", [{}, {"vmid": 0}, {"vmid": ""}, {"vmid": "?"}, {"type": "vm", "instance": "lab", "node": "pve1"}]
 )
 def test_a_snapshot_that_names_no_guest_is_told_and_clears_nobody(fields: dict[str, object]) -> None:

@@ -450,6 +450,36 @@ def test_file_systems_of_nobody_hide_no_main_disk() -> None:
     assert len(judged(one(avg_disk=97), ResourceDisksOutput(resources=[nobody])).signals) == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "resource_id"),
+    [
+        *((word, VM) for word in ("", "vm", "qemu", "VM")),
+        *((word, "101") for word in ("system-container", "lxc", "node", "agent", "storage", "host", "pbs")),
+    ],
+)
+def test_what_is_called_like_a_number_is_that_guest_only_where_its_type_allows_it(said: str, resource_id: str) -> None:
+    known = InventoryRow(id=VM, type="vm", name="web", instance="lab", vmid=101)
+    busy = PerformanceOutput(summary={"101": PerformanceRow(avg_cpu=99, resource_type=said)})
+    assert [each.resource_id for each in judged(busy, known=[known]).signals.values()] == [resource_id]
+    own = ResourceDisksOutput(resources=[ResourceDisks(vmid=101, type=said, disks=[FilesystemRow(usage_percent=97)])])
+    told_of_main_disk = judged(one(avg_disk=97), own, known=[known]).signals
+    assert bool(told_of_main_disk) is (resource_id != VM)
+
+
+def test_rows_without_id_and_name_are_told_and_nobodys() -> None:
+    bad = PerformanceRow(avg_cpu=99, avg_memory=99)
+    for output, count in (
+        (PerformanceOutput(summary={"": bad}), 1),
+        (PerformanceOutput(resources=[bad, bad]), 2),
+        (PerformanceOutput(avg_cpu=99), 1),
+    ):
+        notes = judged(output)
+        assert not notes.signals
+        assert [each.message for each in notes.problems] == [f"{count} without id and name: they are nobody's"]
+    named = PerformanceRow(avg_cpu=99, avg_memory=9, resource_name="web")
+    assert [each.resource_id for each in judged(PerformanceOutput(summary={"": named})).signals.values()] == ["web"]
+
+
 # --- checks that are off, and limits of one's own
 
 
