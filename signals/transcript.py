@@ -195,7 +195,8 @@ class Transcript:
         if isinstance(output, (dict, list)):
             yield from self._unwrapped(call, Recovered(output, cut=False), page_types)
             return
-        if not isinstance(output, (str, bytes)) or not output or output == b"null":
+        if not isinstance(output, (str, bytes)) or not output.strip() or output == b"null":
+            self._tell(call, "output", "there is none: nothing of this call was judged")
             return
         if len(page_types) == 1 and _begins_object(output):
             try:

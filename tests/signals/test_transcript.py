@@ -130,9 +130,6 @@ def test_text_without_a_document_is_no_page_and_says_so() -> None:
     "call",
     [
         storage('{"pools": [{"id": "a"}]}', success=False),
-        storage(""),
-        storage(None),
-        storage(b"null"),
         storage('{"pools": []}', "unheard_of"),
         ToolCall(id="c", tool_name="pulse_alerts", input={"action": "list"}, output='{"alerts": []}'),
         ToolCall(id="c", tool_name="pulse_query", input={"action": "list"}, output='{"nodes": []}'),
@@ -140,6 +137,13 @@ def test_text_without_a_document_is_no_page_and_says_so() -> None:
 )
 def test_what_holds_no_evidence_gives_nothing(call: ToolCall) -> None:
     assert pages(call) == ([], [])
+
+
+@pytest.mark.parametrize("output", ["", "  ", None, b"null", 5])
+def test_a_call_that_succeeded_without_an_output_is_told(output: object) -> None:
+    found, told = pages(storage(output))
+    assert found == []
+    assert told == [("output", "there is none: nothing of this call was judged")]
 
 
 def test_a_call_without_its_selector_is_tried_as_each_type() -> None:
