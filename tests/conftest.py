@@ -16,10 +16,17 @@ from tests.postgresql import Server, find_programs, private_server
 NO_SKIPS = os.environ.get("PATROL_CI") == "1"
 
 # In CI the same examples each time, so that a red run is about the change; everywhere else new ones.
-settings.register_profile("patrol", deadline=None, max_examples=50, print_blob=True, derandomize=NO_SKIPS)
-settings.load_profile("patrol")
+settings.register_profile("short", deadline=None, max_examples=25, print_blob=True, derandomize=NO_SKIPS)
+settings.register_profile("long", settings.get_profile("short"), max_examples=200)
+settings.load_profile("short")
 
 REFERENCE = Path(os.environ.get("PATROL_REFERENCE", Path(__file__).resolve().parents[2] / "shared"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where the long proofs run as well, every property is asked with as many examples as they are."""
+    if config.option.markexpr != "not long":
+        settings.load_profile("long")
 
 
 @pytest.fixture(scope="session")
