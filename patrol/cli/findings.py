@@ -33,7 +33,6 @@ findings = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 def register(app: typer.Typer) -> None:
     """Adds the group."""
-    register_verbs(findings)
     app.add_typer(findings, name="findings", help=COMMANDS["findings"])
 
 
@@ -173,3 +172,6 @@ def _acknowledged(finding: Finding) -> str:
     if finding.acknowledged_at is None:
         return "no"
     return f"{instant(finding.acknowledged_at)} by {finding.acknowledged_by or 'somebody'}"
+
+
+register_verbs(findings)

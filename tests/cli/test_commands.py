@@ -16,7 +16,7 @@ import pytest
 from findings.model import DEFAULT_ORG
 from patrol.__main__ import main
 from patrol.agent.budget import RUN_TOKENS
-from patrol.cli.app import COMMANDS
+from patrol.cli.app import COMMANDS, build
 from patrol.cli.exit_codes import ExitCode, exit_code
 from patrol.database import open_database
 from patrol.overrides.store import OverrideStore
@@ -68,6 +68,20 @@ def test_help_names_every_command(patrol: Callable[..., Answer]) -> None:
     code, out, _ = patrol("--help")
     assert code == 0
     assert all(f"\n  {name} " in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_line_in_the_same_process_finds_the_commands_as_the_first_one_did(command: str) -> None:
+    first, later = (
+        [
+            [each.name for each in group.typer_instance.registered_commands]
+            for group in build(command).registered_groups
+            if group.typer_instance is not None
+        ]
+        for _ in range(2)
+    )
+    assert first == later
+    assert all(len(names) == len(set(names)) for names in later)
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "version"])
