@@ -23,6 +23,11 @@ settings.load_profile("short")
 REFERENCE = Path(os.environ.get("PATROL_REFERENCE", Path(__file__).resolve().parents[2] / "shared"))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: many tests wait for a process, a socket or a disk."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Where the long proofs run as well, every property is asked with as many examples as they are."""
     if config.option.markexpr != "not long":
