@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import signal
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,6 +31,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Where the long proofs run as well, every property is asked with as many examples as they are."""
+    # Started in the background of a shell, tests are told to ignore interrupts, and what they start would as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.markexpr != "not long":
         settings.load_profile("long")
 
