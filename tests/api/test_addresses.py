@@ -141,7 +141,14 @@ def test_settings_that_cannot_be_are_refused_when_they_are_read(key, value) -> N
         ApiSection(**{key: value})
 
 
-@pytest.mark.parametrize("path", ["/api/openapi.json", "/api/nothing", "/api/security/status"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/security/status",
+        pytest.param("/api/openapi.json", marks=pytest.mark.long),
+        pytest.param("/api/nothing", marks=pytest.mark.long),
+    ],
+)
 def test_a_caller_behind_a_proxy_has_limits_of_its_own(path: str) -> None:
     with house(trusted_proxies=["10.0.0.5"]) as made:
         made.token(Scope.ALL)
