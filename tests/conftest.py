@@ -26,7 +26,7 @@ REFERENCE = Path(os.environ.get("PATROL_REFERENCE", Path(__file__).resolve().par
 
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are processors: many tests wait for a process, a socket or a disk."""
-    return len(os.sched_getaffinity(0)) + 1
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
