@@ -16,7 +16,9 @@ from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.ceph_evidence import CephDetailsOutput, CephHealthRow, CephOutput, CephPoolRow, CephRow
 from signals.detector import Context, EvidencePage, Notes, cut
-from signals.evidence import Id, InventoryRow, Page, PoolsOutput, Row
+from signals.evidence import InventoryRow
+from signals.pages import Id, Page, Row
+from signals.storage_evidence import PoolsOutput
 from signals.thresholds import Limited
 from signals.wording import quoted
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from signals.evidence import Id, Page, Row, Time, Whole, always_list
+from signals.pages import Id, Page, Row, Time, Whole, always_list
 
 
 class CephMessageRow(Row):

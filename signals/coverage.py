@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from findings.kinds import Kind
 from findings.model import Topic
 from signals.detector import EvidencePage, Sweep
-from signals.evidence import Page
 from signals.model import Origin
+from signals.pages import Page
 
 BLINDED_BY: Mapping[Topic, tuple[Kind, ...]] = {
     Topic.INVENTORY: (Kind.NODE_OFFLINE,),

@@ -10,8 +10,10 @@ from typing import ClassVar, cast
 from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Look
+from signals.backup_evidence import BackupsOutput, DatastoreRow
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import BackupsOutput, DatastoreRow, InventoryRow, Page
+from signals.evidence import InventoryRow
+from signals.pages import Page
 from signals.thresholds import Limited
 
 _MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit

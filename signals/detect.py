@@ -11,12 +11,13 @@ from signals.ceph import CephDetector
 from signals.coverage import BLINDED_BY, Coverage
 from signals.datastores import DatastoreDetector
 from signals.detector import Context, Detector, EvidencePage, Notes
-from signals.evidence import InventoryOutput, InventoryRow, Page
+from signals.evidence import InventoryOutput, InventoryRow
 from signals.filesystems import FilesystemDetector
 from signals.garbage import paused_garbage_collection
 from signals.hosts import HostDetector
 from signals.inventory import Inventory
 from signals.model import Detection, Signal, SignalType, ToolCall
+from signals.pages import Page
 from signals.pools import PoolDetector
 from signals.raid import RaidDetector
 from signals.reachability import ReachabilityDetector

@@ -15,9 +15,10 @@ import msgspec
 
 from findings.kinds import KINDS, Kind
 from findings.model import Look, Severity
-from signals.evidence import InventoryRow, Page, Row
+from signals.evidence import InventoryRow
 from signals.inventory import Inventory
 from signals.model import EVIDENCE_LIMIT, Examined, Origin, Problem, Signal
+from signals.pages import Page, Row
 from signals.thresholds import Limit, Thresholds
 
 Output = TypeVar("Output", bound=Page)

@@ -12,8 +12,10 @@ from typing import ClassVar, NamedTuple
 from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import FilesystemRow, InventoryRow, Page, ResourceDisks, ResourceDisksOutput
+from signals.evidence import InventoryRow
 from signals.guest_identity import Guests
+from signals.pages import Page
+from signals.storage_evidence import FilesystemRow, ResourceDisks, ResourceDisksOutput
 from signals.thresholds import Limited
 
 _MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit

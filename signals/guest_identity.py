@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 from findings.identity import canonical_id
 from signals.backups.owners import GUEST_WORDS, Owners, read_vmid
-from signals.evidence import Id, InventoryRow, ResourceDisks
+from signals.evidence import InventoryRow
 from signals.inventory import Inventory
+from signals.pages import Id
+from signals.storage_evidence import ResourceDisks
 
 _NO_GUESTS = frozenset(
     {"node", "host", "agent", "docker-host", "app-container", "k8s-cluster", "k8s-node", "pod"}

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from signals.evidence import PerformanceOutput, PerformanceRow, Time
+from signals.evidence import PerformanceOutput, PerformanceRow
 from signals.model import ToolCall
+from signals.pages import Time
 from signals.times import parse_time
 
 WANTED_WINDOW_SECONDS = 300.0

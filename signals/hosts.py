@@ -21,15 +21,8 @@ from typing import ClassVar
 from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import (
-    HealthOutput,
-    HostHealth,
-    HostTemperatures,
-    InventoryRow,
-    Page,
-    SensorRow,
-    TemperaturesOutput,
-)
+from signals.evidence import HealthOutput, HostHealth, HostTemperatures, InventoryRow, SensorRow, TemperaturesOutput
+from signals.pages import Page
 from signals.thresholds import Limit, Limited
 
 _FAILED = "failed"

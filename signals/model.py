@@ -29,7 +29,7 @@ class Origin(StrEnum):
 class ToolCall(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One recorded call of a read tool.
 
-    `input` is an object or JSON text. `output` is an output struct of `signals.evidence` (inside a run),
+    `input` is an object or JSON text. `output` is a page (see `signals.pages`; inside a run),
     or what was recorded of it: JSON text, text around JSON, or the raw bytes of a JSON object.
     """
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from signals.evidence import Id, PerformanceOutput, PerformanceRow
+from signals.evidence import PerformanceOutput, PerformanceRow
+from signals.pages import Id
 
 
 def other_rows(output: PerformanceOutput) -> Iterator[tuple[Id, PerformanceRow]]:

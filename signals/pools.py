@@ -14,17 +14,9 @@ from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import (
-    BtrfsDeviceRow,
-    BtrfsRow,
-    InventoryRow,
-    Page,
-    PoolRow,
-    PoolsOutput,
-    Row,
-    VdevRow,
-    ZfsRow,
-)
+from signals.evidence import InventoryRow
+from signals.pages import Page, Row
+from signals.storage_evidence import BtrfsDeviceRow, BtrfsRow, PoolRow, PoolsOutput, VdevRow, ZfsRow
 from signals.thresholds import Limited
 from signals.vdevs import UNUSABLE, judge_members
 

@@ -11,7 +11,9 @@ from findings.identity import canonical_id
 from findings.kinds import Kind
 from findings.model import Severity
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import DiskHealthOutput, HostDisks, InventoryRow, Page, RaidOutput, RaidRow
+from signals.evidence import InventoryRow
+from signals.pages import Page
+from signals.storage_evidence import DiskHealthOutput, HostDisks, RaidOutput, RaidRow
 
 _FAILED_MEMBER = frozenset({"faulty", "failed"})
 _NO_MEMBER = frozenset({"removed", "missing"})

@@ -15,8 +15,9 @@ from typing import ClassVar, cast
 from findings.kinds import Kind
 from findings.model import ResourceId, Severity
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import GuestHealth, HealthOutput, InventoryRow, NodeHealth, Page
+from signals.evidence import GuestHealth, HealthOutput, InventoryRow, NodeHealth
 from signals.inventory import is_up
+from signals.pages import Page
 from signals.wording import quoted
 
 HealthPage = EvidencePage[HealthOutput]

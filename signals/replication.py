@@ -19,8 +19,9 @@ from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.backups.owners import GUEST_TYPES, Owners
 from signals.detector import Context, EvidencePage, Notes, Sweep, cut
-from signals.evidence import InventoryRow, Page
+from signals.evidence import InventoryRow
 from signals.guest_identity import Guests, NamedGuest, UnnamedGuestError
+from signals.pages import Page
 from signals.protection_evidence import ReplicationOutput, ReplicationRow
 from signals.thresholds import Limited
 from signals.times import UnreadableTimeError, read_time

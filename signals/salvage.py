@@ -12,7 +12,8 @@ from typing import TypeVar, get_args, get_origin
 
 import msgspec
 
-from signals.evidence import InventoryRow, Page, Row
+from signals.evidence import InventoryRow
+from signals.pages import Page, Row
 
 PageType = TypeVar("PageType", bound=Page)
 Tell = Callable[[str, str], None]

@@ -23,8 +23,10 @@ from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes
 from signals.disk_identity import device_of, find_disk_id, serial_of
 from signals.disk_trouble import has_failed, has_no_reading, is_quiet, is_sound, trouble_of
-from signals.evidence import DiskHealthOutput, DiskRow, DisksOutput, Id, InventoryRow, Page
+from signals.evidence import DiskRow, DisksOutput, InventoryRow
 from signals.model import Origin
+from signals.pages import Id, Page
+from signals.storage_evidence import DiskHealthOutput
 from signals.thresholds import Limit, Limited, special_test
 
 HOTTEST_CELSIUS = 150.0

@@ -15,8 +15,9 @@ from typing import ClassVar, cast
 from findings.kinds import Kind
 from findings.model import Look
 from signals.detector import Context, EvidencePage, Notes, cut
-from signals.evidence import InventoryRow, Page
+from signals.evidence import InventoryRow
 from signals.guest_identity import Guests, NamedGuest, UnnamedGuestError
+from signals.pages import Page
 from signals.protection_evidence import SnapshotRow, SnapshotsOutput
 from signals.thresholds import Limit, Limited
 from signals.times import SKEW, UnreadableTimeError, read_time

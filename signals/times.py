@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import cast
 from zoneinfo import ZoneInfo
 
-from signals.evidence import Time
+from signals.pages import Time
 
 SKEW = timedelta(minutes=5)
 """How far ahead of our clock another clock may be before its times say nothing."""

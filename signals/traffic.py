@@ -14,7 +14,8 @@ from typing import ClassVar, NamedTuple
 from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import Id, InventoryRow, Page, Row
+from signals.evidence import InventoryRow
+from signals.pages import Id, Page, Row
 from signals.thresholds import Limit, Limited
 from signals.traffic_evidence import BlockDeviceRow, DiskIoOutput, InterfaceRow, NetworkOutput
 

@@ -13,27 +13,16 @@ from typing import NamedTuple
 
 import msgspec
 
+from signals.backup_evidence import BackupsOutput, BackupTasksOutput, PbsJobsOutput
 from signals.ceph_evidence import CephDetailsOutput, CephOutput
 from signals.detector import EvidencePage, Sweep
-from signals.evidence import (
-    BackupsOutput,
-    BackupTasksOutput,
-    DiskHealthOutput,
-    DisksOutput,
-    HealthOutput,
-    InventoryOutput,
-    Page,
-    PbsJobsOutput,
-    PerformanceOutput,
-    PoolsOutput,
-    RaidOutput,
-    ResourceDisksOutput,
-    TemperaturesOutput,
-)
+from signals.evidence import DisksOutput, HealthOutput, InventoryOutput, PerformanceOutput, TemperaturesOutput
 from signals.model import Origin, Problem, ToolCall
+from signals.pages import Page
 from signals.protection_evidence import ReplicationOutput, SnapshotsOutput
 from signals.recovery import Recovered, recover
 from signals.salvage import salvage_page
+from signals.storage_evidence import DiskHealthOutput, PoolsOutput, RaidOutput, ResourceDisksOutput
 from signals.traffic_evidence import DiskIoOutput, NetworkOutput
 from signals.wrappers import inner_documents, is_known, list_of, said_fields, says_something, text_inside
 

@@ -14,11 +14,13 @@ from findings.kinds import Kind
 from findings.model import Look
 from signals.backups.owners import read_vmid
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import Id, InventoryRow, Page, PerformanceOutput, PerformanceRow, ResourceDisksOutput
+from signals.evidence import InventoryRow, PerformanceOutput, PerformanceRow
 from signals.filesystems import is_measured
 from signals.guest_identity import Guests
 from signals.model import Origin
+from signals.pages import Id, Page
 from signals.performance_rows import first_measured, memory_of, other_rows
+from signals.storage_evidence import ResourceDisksOutput
 from signals.thresholds import Limit, Limited, special_test
 
 MAIN_DISK = "main disk"

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from signals.evidence import VdevRow
+from signals.storage_evidence import VdevRow
 
 UNUSABLE = frozenset({"FAULTED", "UNAVAIL", "OFFLINE", "REMOVED", "SUSPENDED"})
 """States of a device from which nothing is read."""

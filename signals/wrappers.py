@@ -6,21 +6,13 @@ from typing import get_args, get_origin
 
 import msgspec
 
+from signals.backup_evidence import BackupTasksOutput, PbsJobsOutput
 from signals.ceph_evidence import CephDetailsOutput, CephOutput
-from signals.evidence import (
-    BackupTasksOutput,
-    DiskHealthOutput,
-    DisksOutput,
-    Page,
-    PbsJobsOutput,
-    PerformanceOutput,
-    PoolsOutput,
-    RaidOutput,
-    ResourceDisksOutput,
-    TemperaturesOutput,
-)
+from signals.evidence import DisksOutput, PerformanceOutput, TemperaturesOutput
+from signals.pages import Page
 from signals.protection_evidence import ReplicationOutput, SnapshotsOutput
 from signals.recovery import Recovered, recover
+from signals.storage_evidence import DiskHealthOutput, PoolsOutput, RaidOutput, ResourceDisksOutput
 from signals.traffic_evidence import DiskIoOutput, NetworkOutput
 
 _DOCUMENTED: dict[type[Page], str] = {

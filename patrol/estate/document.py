@@ -14,7 +14,8 @@ from patrol.estate.model import SCHEMA_VERSION, Estate, Resource
 from patrol.estate.schema import fields_of, strict_type
 from patrol.estate.sharing import SharedTexts
 from patrol.estate.smartctl import parse_smartctl
-from signals.evidence import BackupTaskRow, DiskRow, PbsBackupRow, PveBackupRow, SmartAttributes
+from signals.backup_evidence import BackupTaskRow, PbsBackupRow, PveBackupRow
+from signals.evidence import DiskRow, SmartAttributes
 from signals.garbage import paused_garbage_collection
 
 RowT = TypeVar("RowT", Resource, BackupTaskRow, PbsBackupRow, PveBackupRow)

@@ -18,7 +18,8 @@ from patrol.estate.worse import (
     worse_pool,
     worse_sensor,
 )
-from signals.evidence import DiskRow, FilesystemRow, PoolRow, ProbeRow, RaidRow, SmartAttributes
+from signals.evidence import DiskRow, ProbeRow, SmartAttributes
+from signals.storage_evidence import FilesystemRow, PoolRow, RaidRow
 
 _UP = (Status.RUNNING, Status.ONLINE)
 _GOOD_VERDICTS = frozenset({"passed", "ok", "good", "healthy"})

@@ -13,24 +13,12 @@ from typing import Protocol
 import msgspec
 
 from findings.model import Gap, Topic
+from signals.backup_evidence import BackupTaskRow, PbsBackupRow, PbsJobRow, PbsServerRow, PveBackupRow
 from signals.ceph_evidence import CephRow
-from signals.evidence import (
-    BackupStore,
-    BackupTaskRow,
-    DiskRow,
-    FilesystemRow,
-    PbsBackupRow,
-    PbsJobRow,
-    PbsServerRow,
-    PoolRow,
-    ProbeRow,
-    PveBackupRow,
-    RaidRow,
-    SensorRow,
-    UnitRow,
-    Whole,
-)
+from signals.evidence import BackupStore, DiskRow, ProbeRow, SensorRow, UnitRow
+from signals.pages import Whole
 from signals.protection_evidence import ReplicationRow, SnapshotRow
+from signals.storage_evidence import FilesystemRow, PoolRow, RaidRow
 from signals.traffic_evidence import BlockDeviceRow, InterfaceRow
 
 SCHEMA_VERSION = 1

@@ -1,7 +1,8 @@
 """Equal texts of an estate kept once: each row of a document brings its own copy of what all of them say."""
 
 from patrol.estate.model import Resource
-from signals.evidence import BackupTaskRow, DiskRow, PbsBackupRow, PveBackupRow
+from signals.backup_evidence import BackupTaskRow, PbsBackupRow, PveBackupRow
+from signals.evidence import DiskRow
 
 
 class SharedTexts:

@@ -11,7 +11,8 @@ from typing import TypeVar
 import msgspec
 
 from signals.ceph_evidence import CephRow
-from signals.evidence import DiskRow, FilesystemRow, PoolRow, RaidRow, SensorRow, SmartAttributes, VdevRow, ZfsRow
+from signals.evidence import DiskRow, SensorRow, SmartAttributes
+from signals.storage_evidence import FilesystemRow, PoolRow, RaidRow, VdevRow, ZfsRow
 from signals.times import parse_time
 
 SAME_TIME = timedelta(hours=1)

@@ -17,8 +17,8 @@ from patrol.run.evidence import output_page
 from patrol.run.follower import Follower
 from patrol.tools.finding_desk import FindingDesk
 from patrol.tools.model import ErrorCode, ToolError
-from signals.evidence import Page
 from signals.model import Origin, ToolCall
+from signals.pages import Page
 
 SHOWN_CHARACTERS = 16_000
 """Longest answer that a model is given. A longer page is asked for again with fewer rows, never cut in a row."""

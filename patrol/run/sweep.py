@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from signals.evidence import Page
 from signals.model import Origin, ToolCall
+from signals.pages import Page
 
 PAGE_ROWS = 1000
 """Rows of one page of the sweep. Pages are kept as evidence, so an unchanged page must be cheap to find again."""

@@ -15,7 +15,8 @@ from findings.model import Category, Look, ResourceId, Severity
 from patrol.estate.inventory import inventory_row
 from patrol.estate.model import Alert, Estate, Metric, Resource, ResourceType
 from patrol.tools.reachability import is_reachable
-from signals.evidence import InventoryRow, PbsBackupRow, PveBackupRow
+from signals.backup_evidence import PbsBackupRow, PveBackupRow
+from signals.evidence import InventoryRow
 from signals.inventory import UP
 from signals.thresholds import Limit, Limited, Thresholds
 from signals.times import parse_time

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from signals.evidence import Page, Row, always_list, always_map
+from signals.pages import Page, Row, always_list, always_map
 
 
 class MatchRow(Row):

@@ -12,14 +12,8 @@ from patrol.tools.model import Call
 from patrol.tools.owners import BackupOwners, GuestRow, Owner, undecided
 from patrol.tools.paging import finished, part_of
 from patrol.tools.view import EstateView
-from signals.evidence import (
-    BackupsOutput,
-    BackupTaskRow,
-    BackupTasksOutput,
-    PbsBackupRow,
-    PveBackupRow,
-    Time,
-)
+from signals.backup_evidence import BackupsOutput, BackupTaskRow, BackupTasksOutput, PbsBackupRow, PveBackupRow
+from signals.pages import Time
 from signals.times import NEVER, parse_time
 
 _WITHOUT_BACKUPS = frozenset({"local", "docker", "kubernetes"})

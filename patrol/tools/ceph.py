@@ -20,7 +20,7 @@ from signals.ceph_evidence import (
     CephSummaryDetails,
     CephSummaryRow,
 )
-from signals.evidence import CephClusterRow
+from signals.storage_evidence import CephClusterRow
 
 _TIB = 1 << 40
 

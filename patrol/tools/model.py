@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from findings.model import Topic
 from patrol.tools.view import EstateView
-from signals.evidence import Page
+from signals.pages import Page
 
 MAX_LIMIT = 5_000
 """Rows of the largest page. Patrol's own sweep asks for these; a model is given fewer by default."""

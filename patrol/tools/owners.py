@@ -15,7 +15,8 @@ from findings.model import Topic
 from patrol.estate.identity import GUESTS, HOSTS
 from patrol.estate.model import Resource, ResourceType
 from patrol.tools.view import EstateView
-from signals.evidence import BackupTaskRow, Id, PbsBackupRow, PveBackupRow
+from signals.backup_evidence import BackupTaskRow, PbsBackupRow, PveBackupRow
+from signals.pages import Id
 
 _KINDS = {
     "vm": ResourceType.VM,

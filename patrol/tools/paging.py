@@ -7,7 +7,7 @@ from findings.model import Gap, GapReason, ResourceId, Topic
 from patrol.tools.filters import known_source
 from patrol.tools.model import Call
 from patrol.tools.view import EstateView
-from signals.evidence import Page, Pagination
+from signals.pages import Page, Pagination
 
 RowT = TypeVar("RowT")
 PageT = TypeVar("PageT", bound=Page)

@@ -11,7 +11,8 @@ from patrol.estate.model import Resource
 from patrol.history.average import buckets
 from patrol.history.model import FIVE_MINUTES, HOUR, Level, Measure, Point, SeriesKey
 from patrol.history.trend import Direction, find_trend
-from signals.evidence import PerformanceOutput, PerformanceRow, Row
+from signals.evidence import PerformanceOutput, PerformanceRow
+from signals.pages import Row
 
 MOST_POINTS = 120
 """Points of one answer: a longer series is shown as averages of so many buckets."""

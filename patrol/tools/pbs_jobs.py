@@ -9,7 +9,7 @@ from patrol.tools.filters import one_resource
 from patrol.tools.model import Call, ErrorCode, ToolError
 from patrol.tools.paging import finished, part_of
 from patrol.tools.view import EstateView
-from signals.evidence import PbsJobRow, PbsJobsOutput
+from signals.backup_evidence import PbsJobRow, PbsJobsOutput
 
 
 def pbs_jobs(view: EstateView, call: Call) -> PbsJobsOutput:

@@ -11,7 +11,7 @@ from patrol.tools.filters import guest_tests, matching
 from patrol.tools.model import Call
 from patrol.tools.paging import finished, part_of
 from patrol.tools.view import EstateView
-from signals.evidence import Time
+from signals.pages import Time
 from signals.protection_evidence import ReplicationOutput, ReplicationRow, SnapshotRow, SnapshotsOutput
 from signals.times import parse_time
 

@@ -19,7 +19,8 @@ from patrol.tools.paging import finished, part_of
 from patrol.tools.reachability import is_reachable
 from patrol.tools.topology import topology
 from patrol.tools.view import EstateView
-from signals.evidence import BackupTaskRow, InventoryOutput
+from signals.backup_evidence import BackupTaskRow
+from signals.evidence import InventoryOutput
 from signals.times import parse_time
 
 _GIB = 1 << 30

@@ -15,7 +15,7 @@ from patrol.tools.query import QUERY
 from patrol.tools.storage import STORAGE
 from patrol.tools.told import invalid, near, plain_field
 from patrol.tools.view import EstateView
-from signals.evidence import Page
+from signals.pages import Page
 
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (QUERY, STORAGE, METRICS, ALERTS)}
 

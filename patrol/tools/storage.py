@@ -16,7 +16,7 @@ from patrol.tools.paging import finished, part_of
 from patrol.tools.pbs_jobs import pbs_jobs
 from patrol.tools.protection import replication, snapshots
 from patrol.tools.view import EstateView
-from signals.evidence import (
+from signals.storage_evidence import (
     DiskHealthOutput,
     FilesystemRow,
     HostDisks,

@@ -10,7 +10,7 @@ from patrol.tools.filters import matching
 from patrol.tools.model import Call
 from patrol.tools.paging import finished, part_of
 from patrol.tools.view import EstateView
-from signals.evidence import Page, Row, always_list
+from signals.pages import Page, Row, always_list
 
 _UP = frozenset({Status.RUNNING, Status.ONLINE})
 _MOST_CONTAINERS = 200

@@ -20,13 +20,15 @@ from typing import ClassVar, cast
 
 from findings.kinds import Kind
 from findings.model import ResourceId, Severity
+from signals.backup_evidence import BackupsOutput, BackupTaskRow, BackupTasksOutput
 from signals.backups.history import Attempt, History, JobHistory, Ledger
 from signals.backups.outcome import GOOD, Outcome, outcome_of, read_job_log, task_outcome
 from signals.backups.owners import GUEST_WORDS, Owners, read_vmid
 from signals.backups.upid import Upid, read_upid
 from signals.detector import Context, EvidencePage, Notes, Sweep, cut
-from signals.evidence import BackupsOutput, BackupTaskRow, BackupTasksOutput, InventoryRow, Page, Time
+from signals.evidence import InventoryRow
 from signals.model import Origin
+from signals.pages import Page, Time
 from signals.times import NEVER, SKEW, parse_time, unusable_because, usable_time, usable_times
 from signals.wording import moment_text, quoted
 

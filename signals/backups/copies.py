@@ -6,9 +6,9 @@ from datetime import datetime
 import msgspec
 
 from findings.model import ResourceId
+from signals.backup_evidence import BackupsOutput, PbsBackupRow, PveBackupRow
 from signals.backups.owners import Claim, Owners
 from signals.detector import EvidencePage, Notes, Sweep
-from signals.evidence import BackupsOutput, PbsBackupRow, PveBackupRow
 from signals.inventory import Inventory
 from signals.model import Origin
 from signals.times import NEVER, unusable_because, usable_times

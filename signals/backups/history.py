@@ -3,11 +3,13 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from signals.backup_evidence import BackupTaskRow
 from signals.backups.outcome import GOOD, Outcome
 from signals.backups.owners import Claim
 from signals.detector import EvidencePage, Sweep
-from signals.evidence import BackupTaskRow, InventoryRow, Page
+from signals.evidence import InventoryRow
 from signals.model import Origin
+from signals.pages import Page
 from signals.times import NEVER
 
 

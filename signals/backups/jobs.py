@@ -11,9 +11,11 @@ from typing import ClassVar, cast
 
 from findings.kinds import Kind
 from findings.model import Severity
+from signals.backup_evidence import PbsJobRow, PbsJobsOutput
 from signals.backups.outcome import GOOD, Outcome, outcome_of
 from signals.detector import Context, EvidencePage, Notes, cut
-from signals.evidence import InventoryRow, Page, PbsJobRow, PbsJobsOutput
+from signals.evidence import InventoryRow
+from signals.pages import Page
 from signals.wording import quoted
 
 _SCOPE_FILTERS = frozenset({"instance"})

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
-from signals.evidence import BackupTaskRow
+from signals.backup_evidence import BackupTaskRow
 
 
 class Outcome(StrEnum):

@@ -11,8 +11,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from findings.model import ResourceId
-from signals.evidence import BackupTaskRow, Id, InventoryRow, PbsBackupRow, PveBackupRow
+from signals.backup_evidence import BackupTaskRow, PbsBackupRow, PveBackupRow
+from signals.evidence import InventoryRow
 from signals.inventory import Inventory
+from signals.pages import Id
 
 GUEST_TYPES = frozenset({"vm", "system-container"})
 

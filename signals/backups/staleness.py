@@ -18,12 +18,14 @@ from typing import ClassVar, NamedTuple, cast
 
 from findings.kinds import Kind
 from findings.model import ResourceId, Severity, Topic
+from signals.backup_evidence import BackupsOutput
 from signals.backups.copies import BackupsPage, Copies, Reading
 from signals.backups.owners import GUEST_TYPES, read_vmid
 from signals.backups.sweeps import is_whole
 from signals.detector import Context, EvidencePage, Notes
-from signals.evidence import BackupsOutput, InventoryRow, Page
+from signals.evidence import InventoryRow
 from signals.model import Origin
+from signals.pages import Page
 from signals.thresholds import Limit, Limited, special_test
 from signals.times import NEVER, SKEW, parse_time
 from signals.wording import hours_text, moment_text

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from findings.model import Gap, ResourceId, Topic
+from signals.backup_evidence import BackupsOutput
 from signals.detector import EvidencePage
-from signals.evidence import BackupsOutput, Pagination
 from signals.model import Origin
+from signals.pages import Pagination
 
 
 def is_whole(pages: Sequence[EvidencePage[BackupsOutput]], unread: Collection[ResourceId]) -> bool:

@@ -5,7 +5,8 @@ from random import Random
 
 from findings.model import Gap, GapReason, Sight, Topic
 from patrol.estate.model import Estate, Metric, Resource, SourceState
-from signals.evidence import BackupTaskRow, DiskRow
+from signals.backup_evidence import BackupTaskRow
+from signals.evidence import DiskRow
 from signals.times import parse_time
 from tests.acceptance.things import ZONES
 

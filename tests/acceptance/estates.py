@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from findings.model import Gap, GapReason, Topic
 from patrol.estate.collect import merge_estates
 from patrol.estate.model import Alert, Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
-from signals.evidence import BackupStore, BackupTaskRow, PbsBackupRow, PbsServerRow, PoolRow, ProbeRow
+from signals.backup_evidence import BackupTaskRow, PbsBackupRow, PbsServerRow
+from signals.evidence import BackupStore, ProbeRow
+from signals.storage_evidence import PoolRow
 from tests.acceptance.faults import FAULTS, Condition, Fault
 from tests.acceptance.things import CLUSTERS, DATASTORE, HOSTILE, PBS, THINGS, ZONES, Place, Thing, ago, spelled
 from tests.run.builders import NOW

@@ -7,17 +7,9 @@ from typing import NamedTuple
 from findings.kinds import Kind
 from patrol.estate.model import Metric, Reading, Status
 from signals.ceph_evidence import CephHealthRow, CephMessageRow, CephMgrMap, CephRow
-from signals.evidence import (
-    FailingAttribute,
-    PoolRow,
-    ProbeRow,
-    SensorRow,
-    SmartAttributes,
-    UnitRow,
-    VdevRow,
-    ZfsRow,
-)
+from signals.evidence import FailingAttribute, ProbeRow, SensorRow, SmartAttributes, UnitRow
 from signals.protection_evidence import SnapshotRow
+from signals.storage_evidence import PoolRow, VdevRow, ZfsRow
 from signals.usage import MAIN_DISK
 from tests.acceptance.things import (
     DATASTORE,

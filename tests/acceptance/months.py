@@ -9,7 +9,8 @@ import msgspec
 from findings.kinds import Kind
 from findings.model import Finding, Gap, GapReason, Look, Topic
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
-from signals.evidence import DiskRow, FilesystemRow, UnitRow
+from signals.evidence import DiskRow, UnitRow
+from signals.storage_evidence import FilesystemRow
 
 USAGES = (None, 40.0, 72.0, 80.0, 88.0, 96.0)
 UNITS = ("nginx.service", "cron.service", "db.service")

@@ -30,7 +30,9 @@ from patrol.operators.verbs import carry_out
 from patrol.run import RunReport
 from patrol.run.record_model import RunRecord, RunStatus
 from patrol.run.store import RunStore
-from signals.evidence import BackupStore, DiskRow, FilesystemRow, PveBackupRow
+from signals.backup_evidence import PveBackupRow
+from signals.evidence import BackupStore, DiskRow
+from signals.storage_evidence import FilesystemRow
 from tests.databases import FILE, POSTGRESQL, fresh_url
 from tests.postgresql import Server
 from tests.run.builders import HOST, NOW, House, disk, estate, host

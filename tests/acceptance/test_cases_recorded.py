@@ -10,9 +10,10 @@ from findings.kinds import Kind
 from findings.model import Severity
 from signals.backups.owners import read_vmid
 from signals.detector import cut
-from signals.evidence import Id, InventoryRow
+from signals.evidence import InventoryRow
 from signals.matching import unmatched_signals
 from signals.model import ToolCall
+from signals.pages import Id
 from signals.thresholds import AlertThresholds, Limited
 from signals.transcript import parse_arguments
 from tests.acceptance.recordings import BUILT_IN, call, judged, limits_of

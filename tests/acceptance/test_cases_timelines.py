@@ -13,20 +13,9 @@ from findings.store import FindingStore
 from patrol.estate.document import decode_estate
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
 from patrol.run import RunReport, RunRequest
-from signals.evidence import (
-    BackupStore,
-    BackupTaskRow,
-    DiskRow,
-    FilesystemRow,
-    PbsBackupRow,
-    PbsJobRow,
-    PoolRow,
-    ProbeRow,
-    PveBackupRow,
-    SensorRow,
-    VdevRow,
-    ZfsRow,
-)
+from signals.backup_evidence import BackupTaskRow, PbsBackupRow, PbsJobRow, PveBackupRow
+from signals.evidence import BackupStore, DiskRow, ProbeRow, SensorRow
+from signals.storage_evidence import FilesystemRow, PoolRow, VdevRow, ZfsRow
 from tests.acceptance.recordings import judged, swept
 from tests.run.builders import NOW, GivenSource, House
 from tests.run.test_run import limits_from

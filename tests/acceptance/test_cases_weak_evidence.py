@@ -12,22 +12,20 @@ from findings.kinds import Kind
 from findings.model import Look, Severity, Topic
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
 from patrol.tools.registry import Toolbox
+from signals.backup_evidence import BackupsOutput, BackupTaskRow, PveBackupRow
 from signals.evidence import (
-    BackupsOutput,
     BackupStore,
-    BackupTaskRow,
     DiskRow,
-    FilesystemRow,
     InventoryOutput,
     InventoryRow,
     PerformanceOutput,
     PerformanceRow,
     ProbeRow,
-    PveBackupRow,
     SmartAttributes,
 )
 from signals.matching import unmatched_signals
 from signals.model import Origin, Signal, ToolCall
+from signals.storage_evidence import FilesystemRow
 from signals.thresholds import Limited
 from tests.acceptance.faults import Condition
 from tests.acceptance.recordings import call, conditions, judged, limits_of, swept

@@ -21,8 +21,8 @@ from patrol.run import RunReport, RunRequest
 from patrol.run.record_model import RunStatus
 from patrol.run.sweep import SWEPT
 from patrol.tools.registry import Toolbox
-from signals.evidence import Page
 from signals.model import Detection, Origin, ToolCall
+from signals.pages import Page
 from tests.acceptance.blindness import BLINDERS
 from tests.acceptance.estates import SOURCES, Parts, Plan, Planting, plans
 from tests.acceptance.faults import FAULTS, Condition

@@ -13,27 +13,21 @@ from zoneinfo import ZoneInfo
 from findings.identity import canonical_id
 from findings.model import Gap
 from patrol.estate.model import Metric, Reading, Resource, ResourceType, Status
+from signals.backup_evidence import BackupTaskRow, PbsBackupRow, PbsJobRow, PveBackupRow
 from signals.ceph_evidence import CephHealthRow, CephMgrMap, CephOsdMap, CephPgMap, CephPoolRow, CephRow
-from signals.evidence import (
-    BackupTaskRow,
+from signals.evidence import DiskRow, ProbeRow, SensorRow, SmartAttributes
+from signals.pages import Time
+from signals.protection_evidence import ReplicationRow, SnapshotRow
+from signals.storage_evidence import (
     BtrfsDeviceRow,
     BtrfsRow,
-    DiskRow,
     FilesystemRow,
-    PbsBackupRow,
-    PbsJobRow,
     PoolRow,
-    ProbeRow,
-    PveBackupRow,
     RaidDeviceRow,
     RaidRow,
-    SensorRow,
-    SmartAttributes,
-    Time,
     VdevRow,
     ZfsRow,
 )
-from signals.protection_evidence import ReplicationRow, SnapshotRow
 from signals.traffic_evidence import BlockDeviceRow, InterfaceRow
 from tests.run.builders import NOW
 

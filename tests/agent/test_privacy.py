@@ -10,7 +10,8 @@ from patrol.agent.privacy.names import Named
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
 from patrol.settings.values import Privacy
 from patrol.tools.registry import Toolbox
-from signals.evidence import BtrfsRow, DiskRow, PoolRow
+from signals.evidence import DiskRow
+from signals.storage_evidence import BtrfsRow, PoolRow
 
 
 def house() -> Estate:

@@ -24,24 +24,10 @@ from patrol.estate.collect import merge_estates
 from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
 from patrol.run.sweep import sweep
 from patrol.tools.registry import Toolbox
-from signals.evidence import (
-    BackupStore,
-    BackupTaskRow,
-    DatastoreRow,
-    DiskRow,
-    FilesystemRow,
-    PbsBackupRow,
-    PbsServerRow,
-    PoolRow,
-    ProbeRow,
-    PveBackupRow,
-    SensorRow,
-    SmartAttributes,
-    UnitRow,
-    VdevRow,
-    ZfsRow,
-)
+from signals.backup_evidence import BackupTaskRow, DatastoreRow, PbsBackupRow, PbsServerRow, PveBackupRow
+from signals.evidence import BackupStore, DiskRow, ProbeRow, SensorRow, SmartAttributes, UnitRow
 from signals.model import ToolCall
+from signals.storage_evidence import FilesystemRow, PoolRow, VdevRow, ZfsRow
 
 NOW = datetime.fromisoformat("2026-03-02T06:00:00Z")
 FAULTS = 0.02

@@ -28,7 +28,7 @@ from patrol.database import Database, open_database
 from patrol.estate.model import Estate, Resource
 from patrol.run.collect import BoundedSource
 from patrol.run.sampler import Sampler
-from signals.evidence import PbsBackupRow, PveBackupRow
+from signals.backup_evidence import PbsBackupRow, PveBackupRow
 from tests.bench.generate import NOW, generate
 from tests.run.builders import Clock, GivenSource, House
 

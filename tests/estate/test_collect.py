@@ -11,21 +11,9 @@ from findings.model import Gap, GapReason, Sight, Topic
 from patrol.estate.collect import NOTHING_RETURNED, merge_estates
 from patrol.estate.merging import has_verdict, merge_disk_rows
 from patrol.estate.model import Alert, Estate, Metric, Reading, Resource, ResourceType, SourceState, Status
-from signals.evidence import (
-    BackupStore,
-    BackupTaskRow,
-    DiskRow,
-    FilesystemRow,
-    PoolRow,
-    ProbeRow,
-    RaidDeviceRow,
-    RaidRow,
-    SensorRow,
-    SmartAttributes,
-    UnitRow,
-    VdevRow,
-    ZfsRow,
-)
+from signals.backup_evidence import BackupTaskRow
+from signals.evidence import BackupStore, DiskRow, ProbeRow, SensorRow, SmartAttributes, UnitRow
+from signals.storage_evidence import FilesystemRow, PoolRow, RaidDeviceRow, RaidRow, VdevRow, ZfsRow
 
 
 def part(*resources: Resource, name: str = "one", **sections: object) -> Estate:

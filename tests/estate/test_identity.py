@@ -8,7 +8,8 @@ from findings.identity import is_canonical
 from patrol.estate.identity import groups_of_same, has_canonical_form, minted_id, same_disk, serial_of, wwn_of
 from patrol.estate.model import Resource, ResourceType
 from patrol.estate.names import AliasIndex
-from signals.evidence import BtrfsRow, DiskRow, PoolRow
+from signals.evidence import DiskRow
+from signals.storage_evidence import BtrfsRow, PoolRow
 
 
 def resource(resource_id: str, kind: ResourceType = ResourceType.VM, **fields: object) -> Resource:

@@ -16,7 +16,7 @@ from patrol.run.averages import average_cpu
 from patrol.run.outlook import outlook
 from patrol.run.triage import Flag, triage
 from signals.alert_settings import parse_alert_settings
-from signals.evidence import FilesystemRow, PoolRow
+from signals.storage_evidence import FilesystemRow, PoolRow
 from signals.thresholds import AlertThresholds, Thresholds
 from tests.history.builders import NOW, read, write
 from tests.run.builders import House, estate

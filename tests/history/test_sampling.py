@@ -13,7 +13,7 @@ from patrol.history.model import Measure, Sample, SeriesKey
 from patrol.history.sampling import samples_of
 from patrol.run.collect import BoundedSource
 from patrol.run.sampler import Sampler
-from signals.evidence import FilesystemRow, PoolRow
+from signals.storage_evidence import FilesystemRow, PoolRow
 from tests.estate.local.tree import TreeHost
 from tests.history.builders import CPU, NOW, ago, read, values
 from tests.run.builders import Clock, GivenSource

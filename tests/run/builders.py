@@ -15,7 +15,8 @@ from patrol.run.collect import BoundedSource
 from patrol.run.record_model import RunRecord
 from patrol.run.request import Progress
 from patrol.settings.model import Settings
-from signals.evidence import DiskRow, FilesystemRow, SmartAttributes, UnitRow
+from signals.evidence import DiskRow, SmartAttributes, UnitRow
+from signals.storage_evidence import FilesystemRow
 
 NOW = datetime(2026, 11, 29, 21, 0, tzinfo=UTC)
 HOST = "agent:local:hosta"

@@ -16,7 +16,8 @@ from patrol.estate.model import Estate, Resource, ResourceType, SourceState, Sta
 from patrol.run import RunRequest
 from patrol.run.memory import RunMemory
 from patrol.run.record_model import RunStatus
-from signals.evidence import BackupStore, BackupTaskRow, DiskRow, PveBackupRow
+from signals.backup_evidence import BackupTaskRow, PveBackupRow
+from signals.evidence import BackupStore, DiskRow
 from tests.run.builders import HOST, NOW, GivenSource, House, disk, estate, gap, host
 
 S1, WEAK = "disk:serial:S1ABC", "disk:hosta:sda"

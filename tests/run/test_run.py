@@ -14,7 +14,8 @@ from patrol.run.record_model import ModelState, RunStatus, RunType
 from patrol.run.store import RunInProgressError, RunStore
 from patrol.settings.model import Settings
 from signals.alert_settings import AlertSettingsError
-from signals.evidence import BackupStore, PbsBackupRow
+from signals.backup_evidence import PbsBackupRow
+from signals.evidence import BackupStore
 from tests.run.builders import HOST, NOW, House, disk, estate, gap, host
 
 

@@ -25,8 +25,10 @@ from patrol.settings.sources import AcceptedGap
 from patrol.tools.reachability import is_reachable
 from patrol.tools.registry import Toolbox
 from signals.alert_settings import parse_alert_settings
-from signals.evidence import PbsBackupRow, PoolRow, ProbeRow, ZfsRow
+from signals.backup_evidence import PbsBackupRow
+from signals.evidence import ProbeRow
 from signals.model import Examined, Origin, Problem
+from signals.storage_evidence import PoolRow, ZfsRow
 from signals.thresholds import AlertThresholds
 from tests.run.builders import HOST, NOW, GivenSource, disk, estate, gap, host
 

@@ -10,7 +10,8 @@ from findings.model import Category, Severity, Topic
 from patrol.estate.model import Alert, Estate, Metric, Reading, Resource, Status
 from patrol.run.triage import Flag
 from patrol.run.unchanged import LONGEST, Fingerprint, fingerprint, remembered_fingerprint, what_changed
-from signals.evidence import BackupTaskRow, ProbeRow, SensorRow, SmartAttributes, UnitRow
+from signals.backup_evidence import BackupTaskRow
+from signals.evidence import ProbeRow, SensorRow, SmartAttributes, UnitRow
 from tests.run.builders import NOW, disk, estate, gap, host
 
 FLAG = Flag(

@@ -7,9 +7,10 @@ from findings.kinds import Kind
 from findings.model import Look
 from signals.coverage import Coverage
 from signals.detector import Context, Detector, EvidencePage, Notes, Sweep
-from signals.evidence import BackupStore, InventoryOutput, InventoryRow, Page
+from signals.evidence import BackupStore, InventoryOutput, InventoryRow
 from signals.inventory import Inventory
 from signals.model import Origin, Signal
+from signals.pages import Page
 from signals.thresholds import Limit, Limited
 
 NOW = datetime(2026, 2, 27, 8, 0, tzinfo=UTC)

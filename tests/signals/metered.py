@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 from findings.kinds import Kind
 from findings.model import Look
 from signals.detector import Context, Detector, EvidencePage, Notes, Sweep
-from signals.evidence import InventoryOutput, InventoryRow, Page
+from signals.evidence import InventoryOutput, InventoryRow
 from signals.inventory import Inventory
 from signals.model import Origin, Signal
+from signals.pages import Page
 from signals.thresholds import Limit, Limited
 
 NOW = datetime(2026, 3, 2, 6, tzinfo=UTC)

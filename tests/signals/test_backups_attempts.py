@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 
 from findings.kinds import Kind
 from findings.model import Category, Look, Severity
+from signals.backup_evidence import BackupsOutput, BackupTaskRow, BackupTasksOutput
 from signals.backups import FailedBackupDetector
 from signals.detector import Notes
-from signals.evidence import BackupsOutput, BackupTaskRow, BackupTasksOutput, Id, InventoryRow, Page
+from signals.evidence import InventoryRow
 from signals.inventory import Inventory
 from signals.model import Origin
+from signals.pages import Id, Page
 
 from .backup_pages import NO_ANSWER, ago, guest, look, page, recorded, run, signals, world
 

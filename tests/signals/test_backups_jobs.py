@@ -7,9 +7,10 @@ import pytest
 
 from findings.kinds import Kind
 from findings.model import Look, Severity
+from signals.backup_evidence import PbsJobRow, PbsJobsOutput
 from signals.backups import BackupJobDetector
 from signals.detector import Notes
-from signals.evidence import InventoryRow, PbsJobRow, PbsJobsOutput
+from signals.evidence import InventoryRow
 from signals.model import Origin
 
 from .backup_pages import NO_ANSWER, look, page, recorded, run, signals, world

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signals.backup_evidence import BackupTaskRow
 from signals.backups.outcome import Outcome, outcome_of, read_job_log, task_outcome
 from signals.backups.upid import Upid, read_upid
-from signals.evidence import BackupTaskRow
 
 OK, WARNINGS, FAILED, RUNNING, UNKNOWN = Outcome
 

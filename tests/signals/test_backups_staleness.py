@@ -6,22 +6,13 @@ from hypothesis import strategies as st
 
 from findings.kinds import Kind
 from findings.model import Gap, GapReason, Look, Severity, Topic
+from signals.backup_evidence import BackupsOutput, BackupTaskRow, PbsBackupRow, PbsServerRow, PveBackupRow
 from signals.backups import StaleBackupDetector
 from signals.detector import EvidencePage, Notes
-from signals.evidence import (
-    BackupsOutput,
-    BackupStore,
-    BackupTaskRow,
-    InventoryRow,
-    Page,
-    Pagination,
-    PbsBackupRow,
-    PbsServerRow,
-    PveBackupRow,
-    Time,
-)
+from signals.evidence import BackupStore, InventoryRow
 from signals.inventory import Inventory
 from signals.model import Origin
+from signals.pages import Page, Pagination, Time
 
 from .backup_pages import DATASTORE, NO_ANSWER, Limits, ago, guest, look, page, recorded, run, signals, world
 

@@ -18,7 +18,9 @@ from signals.ceph_evidence import (
     CephSummaryDetails,
     CephSummaryRow,
 )
-from signals.evidence import CephClusterRow, InventoryRow, Page, PoolsOutput
+from signals.evidence import InventoryRow
+from signals.pages import Page
+from signals.storage_evidence import CephClusterRow, PoolsOutput
 from signals.thresholds import Limit, Limited
 from tests.signals.metered import Judged
 

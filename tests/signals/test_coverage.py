@@ -11,8 +11,9 @@ from findings.model import Topic
 from findings.silence import PATROLS_OWN
 from signals.coverage import BLINDED_BY, Coverage
 from signals.detector import EvidencePage, Sweep
-from signals.evidence import Page, Pagination, PoolsOutput
 from signals.model import Origin
+from signals.pages import Page, Pagination
+from signals.storage_evidence import PoolsOutput
 
 SWEEP = Sweep("pulse_storage", "pools", ())
 

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from findings.kinds import Kind
 from findings.model import Look
-from signals.evidence import FilesystemRow, InventoryRow, PerformanceOutput, ResourceDisks, ResourceDisksOutput
+from signals.evidence import InventoryRow, PerformanceOutput
 from signals.filesystems import FilesystemDetector
+from signals.storage_evidence import FilesystemRow, ResourceDisks, ResourceDisksOutput
 from signals.thresholds import Limit, Limited
 from tests.signals.storages import Judged, SameLimits
 

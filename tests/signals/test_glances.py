@@ -7,31 +7,26 @@ from hypothesis import strategies as st
 
 from findings.kinds import Kind
 from signals.detector import Context, EvidencePage, Notes, Sweep
-from signals.evidence import (
-    DiskRow,
-    DisksOutput,
-    FilesystemRow,
-    InventoryOutput,
-    InventoryRow,
-    Page,
-    PoolRow,
-    PoolsOutput,
-    ResourceDisks,
-    ResourceDisksOutput,
-    SensorRow,
-    SmartAttributes,
-    VdevRow,
-    ZfsRow,
-)
+from signals.evidence import DiskRow, DisksOutput, InventoryOutput, InventoryRow, SensorRow, SmartAttributes
 from signals.filesystems import FilesystemDetector
 from signals.hosts import _is_cool_at_a_glance, _limit_of
 from signals.inventory import Inventory
 from signals.model import Origin
+from signals.pages import Page
 from signals.pools import PoolDetector, _is_whole_at_a_glance
 from signals.pools import _Case as PoolCase
 from signals.smart import SmartDetector, _is_well_at_a_glance
 from signals.smart import _Case as DiskCase
 from signals.smart import _Fine as FineDisks
+from signals.storage_evidence import (
+    FilesystemRow,
+    PoolRow,
+    PoolsOutput,
+    ResourceDisks,
+    ResourceDisksOutput,
+    VdevRow,
+    ZfsRow,
+)
 from signals.thresholds import AlertThresholds, Limit
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)

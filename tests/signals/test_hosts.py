@@ -15,7 +15,6 @@ from signals.evidence import (
     HostTemperatures,
     InventoryOutput,
     InventoryRow,
-    Page,
     SensorRow,
     TemperaturesOutput,
     UnitRow,
@@ -23,6 +22,7 @@ from signals.evidence import (
 from signals.hosts import HostDetector
 from signals.inventory import Inventory
 from signals.model import Origin
+from signals.pages import Page
 from signals.thresholds import Limit, Limited
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)

@@ -6,18 +6,10 @@ from hypothesis import strategies as st
 
 from findings.kinds import Kind
 from findings.model import Look
-from signals.evidence import (
-    BtrfsDeviceRow,
-    BtrfsRow,
-    InventoryRow,
-    PerformanceOutput,
-    PoolRow,
-    PoolsOutput,
-    VdevRow,
-    ZfsRow,
-)
+from signals.evidence import InventoryRow, PerformanceOutput
 from signals.model import Origin
 from signals.pools import PoolDetector
+from signals.storage_evidence import BtrfsDeviceRow, BtrfsRow, PoolRow, PoolsOutput, VdevRow, ZfsRow
 from signals.thresholds import Limit, Limited
 from tests.signals.storages import Judged, SameLimits
 

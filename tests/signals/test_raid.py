@@ -6,16 +6,9 @@ from hypothesis import strategies as st
 
 from findings.kinds import Kind
 from findings.model import Look
-from signals.evidence import (
-    DiskHealthOutput,
-    HostDisks,
-    InventoryRow,
-    PerformanceOutput,
-    RaidDeviceRow,
-    RaidOutput,
-    RaidRow,
-)
+from signals.evidence import InventoryRow, PerformanceOutput
 from signals.raid import RaidDetector
+from signals.storage_evidence import DiskHealthOutput, HostDisks, RaidDeviceRow, RaidOutput, RaidRow
 from tests.signals.storages import Judged
 
 

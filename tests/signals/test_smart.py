@@ -10,18 +10,11 @@ from hypothesis import strategies as st
 from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes, Sweep
-from signals.evidence import (
-    DiskHealthOutput,
-    DiskRow,
-    DisksOutput,
-    FailingAttribute,
-    InventoryOutput,
-    InventoryRow,
-    SmartAttributes,
-)
+from signals.evidence import DiskRow, DisksOutput, FailingAttribute, InventoryOutput, InventoryRow, SmartAttributes
 from signals.inventory import Inventory
 from signals.model import Origin
 from signals.smart import SmartDetector
+from signals.storage_evidence import DiskHealthOutput
 from signals.thresholds import Limit, Limited
 
 NOW = datetime(2025, 1, 2, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signals.evidence import Time
+from signals.pages import Time
 from signals.times import (
     UnreadableTimeError,
     parse_time,

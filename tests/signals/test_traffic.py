@@ -4,7 +4,8 @@ import pytest
 
 from findings.kinds import Kind
 from findings.model import Look
-from signals.evidence import InventoryRow, Page
+from signals.evidence import InventoryRow
+from signals.pages import Page
 from signals.thresholds import Limit, Limited
 from signals.traffic import MEGABYTE, TrafficDetector
 from signals.traffic_evidence import (

@@ -8,20 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signals.evidence import (
-    BackupsOutput,
-    BackupTasksOutput,
-    DiskHealthOutput,
-    DiskRow,
-    DisksOutput,
-    InventoryOutput,
-    Page,
-    PerformanceOutput,
-    PoolRow,
-    PoolsOutput,
-    TemperaturesOutput,
-)
+from signals.backup_evidence import BackupsOutput, BackupTasksOutput
+from signals.evidence import DiskRow, DisksOutput, InventoryOutput, PerformanceOutput, TemperaturesOutput
 from signals.model import Origin, ToolCall
+from signals.pages import Page
+from signals.storage_evidence import DiskHealthOutput, PoolRow, PoolsOutput
 from signals.transcript import Transcript, parse_arguments, parse_tool_call
 
 

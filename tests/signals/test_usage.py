@@ -11,18 +11,11 @@ from hypothesis import strategies as st
 from findings.kinds import Kind
 from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes, Sweep
-from signals.evidence import (
-    FilesystemRow,
-    InventoryOutput,
-    InventoryRow,
-    Page,
-    PerformanceOutput,
-    PerformanceRow,
-    ResourceDisks,
-    ResourceDisksOutput,
-)
+from signals.evidence import InventoryOutput, InventoryRow, PerformanceOutput, PerformanceRow
 from signals.inventory import Inventory
 from signals.model import Origin, Signal
+from signals.pages import Page
+from signals.storage_evidence import FilesystemRow, ResourceDisks, ResourceDisksOutput
 from signals.thresholds import Limit, Limited
 from signals.usage import MAIN_DISK, UsageDetector
 

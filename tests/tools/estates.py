@@ -10,7 +10,8 @@ from patrol.estate.model import Estate, Metric, Reading, Resource, ResourceType,
 from patrol.history.model import Level, Measure, Point, SeriesKey, moment
 from patrol.tools.registry import Toolbox
 from signals.ceph_evidence import CephHealthRow, CephRow
-from signals.evidence import DiskRow, FilesystemRow, PoolRow, RaidRow
+from signals.evidence import DiskRow
+from signals.storage_evidence import FilesystemRow, PoolRow, RaidRow
 
 NOW = datetime(2026, 3, 2, 6, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from patrol.estate.model import Estate
-from signals.evidence import Page
+from signals.pages import Page
 from tests.tools.estates import guest, source, toolbox, two_nodes
 from tests.tools.test_answers import EVERY_SELECTOR
 

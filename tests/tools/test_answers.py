@@ -6,7 +6,8 @@ import pytest
 from findings.model import Topic
 from patrol.estate.model import Alert, Estate, Status
 from patrol.tools.registry import TOOLS, Toolbox
-from signals.evidence import HealthOutput, Page, UnitRow
+from signals.evidence import HealthOutput, UnitRow
+from signals.pages import Page
 from signals.times import read_time
 from tests.tools.estates import NOW, array, disk, gap, guest, node, pool, readings, source, toolbox, two_nodes
 

@@ -8,14 +8,8 @@ from findings.model import Topic
 from patrol.estate.model import Estate, Resource, ResourceType
 from patrol.tools.owners import BackupOwners, read_vmid
 from patrol.tools.view import EstateView
-from signals.evidence import (
-    BackupsOutput,
-    BackupStore,
-    BackupTaskRow,
-    PbsBackupRow,
-    PbsJobRow,
-    PveBackupRow,
-)
+from signals.backup_evidence import BackupsOutput, BackupTaskRow, PbsBackupRow, PbsJobRow, PveBackupRow
+from signals.evidence import BackupStore
 from tests.tools.estates import NOW, gap, guest, node, pool, source, toolbox
 
 TWO_CLUSTERS = [

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from patrol.estate.model import Estate
 from patrol.tools.model import MAX_LIMIT, ErrorCode, ToolError
 from patrol.tools.registry import TOOLS, Toolbox
-from signals.evidence import Page
+from signals.pages import Page
 from tests.tools.estates import NOW, guest, node, source, toolbox, two_nodes
 
 WRONG_CALLS = [

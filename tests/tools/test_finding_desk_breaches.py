@@ -7,7 +7,8 @@ from patrol.estate.model import Metric, Reading, Resource, ResourceType
 from patrol.tools.finding_desk.breaches import checked_subject
 from patrol.tools.model import ErrorCode, ToolError
 from signals.alert_settings import parse_alert_settings
-from signals.evidence import DiskRow, FilesystemRow, PoolRow, SensorRow
+from signals.evidence import DiskRow, SensorRow
+from signals.storage_evidence import FilesystemRow, PoolRow
 from signals.thresholds import AlertThresholds, Limited
 from signals.usage import MAIN_DISK
 

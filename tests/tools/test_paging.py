@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from patrol.estate.model import Alert, Estate, ResolvedAlert
 from patrol.tools.registry import TOOLS, Toolbox
+from signals.backup_evidence import BackupTaskRow, PbsBackupRow, PbsJobRow, PveBackupRow
 from signals.coverage import Coverage
 from signals.detector import EvidencePage, Sweep
-from signals.evidence import BackupTaskRow, PbsBackupRow, PbsJobRow, PveBackupRow
 from signals.model import Origin
 from signals.protection_evidence import ReplicationRow, SnapshotRow
 from tests.tools.estates import NOW, array, cluster, disk, filesystem, guest, node, pool, readings, source, toolbox

@@ -13,12 +13,23 @@ from findings import investigation, silence
 from findings.kinds import Kind
 from patrol.agent.model import ToolSpec
 from patrol.estate import model as estate_model
-from signals import evidence
+from signals import (
+    backup_evidence,
+    ceph_evidence,
+    evidence,
+    pages,
+    protection_evidence,
+    storage_evidence,
+    traffic_evidence,
+)
 from signals.alert_settings.section import Section
 from signals.thresholds import Limited
 
 _ENUMS = (Kind, Limited)
-_MODULES = (findings.model, investigation, silence, estate_model, evidence)
+_MODULES = (
+    *(findings.model, investigation, silence, estate_model, pages),
+    *(evidence, storage_evidence, backup_evidence, ceph_evidence, protection_evidence, traffic_evidence),
+)
 
 # Words of everyday sentences. A guest that is called like one of them tells nobody anything.
 _EVERYDAY = """

@@ -17,7 +17,7 @@ Patrol itself asks /proc/mdstat and sysfs, which say all that is judged and are 
 import re
 from collections.abc import Mapping
 
-from signals.evidence import RaidDeviceRow, RaidRow
+from signals.storage_evidence import RaidDeviceRow, RaidRow
 
 _DEVICE = re.compile(r"(/dev/\S+):\s*$")
 _FIELD = re.compile(r"\s*([A-Z][A-Za-z ]*[A-Za-z]) : (.*)")

@@ -17,8 +17,8 @@ from patrol.estate.sources.local.btrfs import (
 )
 from patrol.estate.sources.local.host import CommandResult, Part, ProgramMissingError, ProgramTimedOutError
 from patrol.estate.sources.local.root_command import run_as_root
-from signals.evidence import BtrfsDeviceRow, BtrfsRow, PoolRow, PoolsOutput
 from signals.pools import PoolDetector
+from signals.storage_evidence import BtrfsDeviceRow, BtrfsRow, PoolRow, PoolsOutput
 from tests.estate.local.tree import WHERE, TreeHost, said
 from tests.signals.storages import Judged
 

@@ -15,7 +15,7 @@ from patrol.estate.sources.local.filesystems import read_filesystems, stat_all
 from patrol.estate.sources.local.host import Part
 from patrol.estate.sources.local.mounts import parse_mountinfo, select, shown
 from patrol.estate.sources.local.root_command import run_as_root
-from signals.evidence import FilesystemRow
+from signals.storage_evidence import FilesystemRow
 from tests.estate.local.test_zfs import ZfsHost
 from tests.estate.local.tree import WHERE, TreeHost, said
 

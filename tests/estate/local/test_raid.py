@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from findings.model import GapReason
 from patrol.estate.model import Status
 from patrol.estate.sources.local.raid import parse_mdstat, read_raid
-from signals.evidence import HostDisks, RaidOutput, RaidRow
 from signals.raid import RaidDetector
+from signals.storage_evidence import HostDisks, RaidOutput, RaidRow
 from tests.estate.local.mdadm_detail import parse_detail
 from tests.estate.local.tree import WHERE, DeniedHost, TreeHost
 from tests.signals.storages import Judged

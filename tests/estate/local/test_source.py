@@ -14,7 +14,8 @@ from patrol.estate.sources.local.host import Host, MemoryUse, Part, Where
 from patrol.estate.sources.local.parallel import AT_ONCE, Reader
 from patrol.estate.sources.local.source import READERS, LocalSource
 from patrol.estate.sources.model import Collected, CollectRequest, Counter, Source
-from signals.evidence import FilesystemRow, SensorRow, UnitRow
+from signals.evidence import SensorRow, UnitRow
+from signals.storage_evidence import FilesystemRow
 from tests.estate.local.tree import TreeHost, said
 
 NOON = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)

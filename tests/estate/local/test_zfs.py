@@ -15,8 +15,8 @@ from patrol.estate.sources.local.root_command import run_as_root
 from patrol.estate.sources.local.zfs import PoolSpace, read_space, read_states, read_zfs, usage_of_list
 from patrol.estate.sources.local.zfs_json import parse_status_json
 from patrol.estate.sources.local.zfs_text import parse_number, parse_pool_list, parse_status, parse_table
-from signals.evidence import PoolRow, PoolsOutput, VdevRow, ZfsRow
 from signals.pools import PoolDetector
+from signals.storage_evidence import PoolRow, PoolsOutput, VdevRow, ZfsRow
 from tests.estate.local.tree import WHERE, said
 from tests.signals.storages import Judged
 

@@ -9,7 +9,9 @@ from patrol.estate.memory.model import Memory, Strength
 from patrol.estate.memory.rows import resource_of, resource_row
 from patrol.estate.memory.sightings import MOST_ALIASES
 from patrol.estate.model import Estate, Resource, ResourceType
-from signals.evidence import BackupStore, BackupTaskRow, BtrfsRow, PoolRow, RaidRow
+from signals.backup_evidence import BackupTaskRow
+from signals.evidence import BackupStore
+from signals.storage_evidence import BtrfsRow, PoolRow, RaidRow
 from tests.estate.memory.builders import NOW, Life, disk, estate, gap, guest, host
 
 HOSTA = "agent:local:hosta"

@@ -21,7 +21,7 @@ from patrol.estate.sources.local.filesystems import MOUNTINFO
 from patrol.estate.sources.local.host import Host, Part, ProgramMissingError, ProgramTimedOutError, Where, find_text
 from patrol.estate.sources.local.mounts import Mount, parse_mountinfo, select
 from patrol.estate.sources.local.root_command import run_as_root
-from signals.evidence import BtrfsDeviceRow, BtrfsRow, PoolRow
+from signals.storage_evidence import BtrfsDeviceRow, BtrfsRow, PoolRow
 
 SYSFS = "/sys/fs/btrfs"
 

@@ -12,7 +12,7 @@ from patrol.estate.sources.local.host import Host, Part, Where, find_text
 from patrol.estate.sources.local.mounts import Mount, parse_mountinfo, select, shown, zfs_pool
 from patrol.estate.sources.local.root_command import run_as_root
 from patrol.estate.sources.local.zfs import SUSPENDED, read_space, read_states
-from signals.evidence import FilesystemRow
+from signals.storage_evidence import FilesystemRow
 
 MOUNTINFO = "/proc/self/mountinfo"
 

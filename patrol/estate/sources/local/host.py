@@ -13,7 +13,8 @@ from pathlib import Path
 from findings.model import Gap, GapReason, Sight, Topic
 from patrol.estate.model import Metric, Reading, Resource
 from patrol.estate.sources.model import Counter
-from signals.evidence import FilesystemRow, SensorRow, UnitRow
+from signals.evidence import SensorRow, UnitRow
+from signals.storage_evidence import FilesystemRow
 from signals.traffic_evidence import BlockDeviceRow, InterfaceRow
 
 MAX_OUTPUT_BYTES = 16 << 20

@@ -16,7 +16,7 @@ from findings.identity import canonical_id
 from findings.model import Gap, GapReason, Topic
 from patrol.estate.model import Resource, ResourceType, Status
 from patrol.estate.sources.local.host import Host, Part, Where, find_text, reason_of
-from signals.evidence import RaidDeviceRow, RaidRow
+from signals.storage_evidence import RaidDeviceRow, RaidRow
 
 MDSTAT = "/proc/mdstat"
 

@@ -17,7 +17,7 @@ from patrol.estate.sources.local.host import Host, Part, ProgramMissingError, Pr
 from patrol.estate.sources.local.root_command import run_as_root
 from patrol.estate.sources.local.zfs_json import parse_status_json
 from patrol.estate.sources.local.zfs_text import parse_number, parse_pool_list, parse_status
-from signals.evidence import PoolRow, ZfsRow
+from signals.storage_evidence import PoolRow, ZfsRow
 
 KSTAT = "/proc/spl/kstat/zfs"
 SUSPENDED = "SUSPENDED"

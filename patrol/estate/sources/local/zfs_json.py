@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from patrol.estate.sources.local.zfs_text import ROLES, parse_number
-from signals.evidence import VdevRow, ZfsRow
+from signals.storage_evidence import VdevRow, ZfsRow
 
 _STATES = {"HEALTHY": "ONLINE", "CANT_OPEN": "UNAVAIL", "UNAVAILABLE": "UNAVAIL"}
 """Internal names of states that stand for the ones zpool prints in its table."""

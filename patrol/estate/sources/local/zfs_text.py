@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from signals.evidence import VdevRow, ZfsRow
+from signals.storage_evidence import VdevRow, ZfsRow
 
 STATES = ("ONLINE", "DEGRADED", "FAULTED", "OFFLINE", "UNAVAIL", "REMOVED", "SUSPENDED", "AVAIL", "INUSE", "SPLIT")
 """Every state that zpool prints in a table; AVAIL and INUSE are a spare's."""
