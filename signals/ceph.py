@@ -18,11 +18,11 @@ from signals.ceph_evidence import CephDetailsOutput, CephHealthRow, CephOutput, 
 from signals.detector import Context, EvidencePage, Notes, cut
 from signals.evidence import InventoryRow
 from signals.pages import Id, Page, Row
+from signals.readings import MOST_PERCENT, count_of, is_below_zero
 from signals.storage_evidence import PoolsOutput
 from signals.thresholds import Limited
 from signals.wording import quoted
 
-_MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit
 _WORDS = {"HEALTH_OK": None, "HEALTH_WARN": Severity.WARNING, "HEALTH_ERR": Severity.CRITICAL}
 _SHOWN_MESSAGES = 4
 _LONGEST_SUBJECT = 100
@@ -97,6 +97,10 @@ class CephDetector:
     def _is_whole(self, page: EvidencePage[Page], cluster: InventoryRow, row: CephRow) -> bool:
         """What is measured of a cluster that calls itself healthy."""
         shortages = list(_shortages(row))
+        if _has_no_reading(row):
+            self._notes.blind(Kind.CEPH_UNHEALTHY, cluster.id, "a count below 0 is no reading")
+            if not shortages:
+                return False
         if shortages:
             evidence = CephRow(
                 hostname=row.hostname,
@@ -129,7 +133,7 @@ class CephDetector:
             return False
         # A new pool holds nothing at all, a cluster never: its own OSDs need some room.
         least = 0 if subject else 1e-9
-        if percent is None or not least <= percent <= _MOST_PERCENT:
+        if percent is None or not least <= percent <= MOST_PERCENT:
             self._notes.blind(Kind.HIGH_DISK, cluster.id, "usage was not measured", subject)
             return False
         look = limit.look(percent)
@@ -157,11 +161,18 @@ def _told(messages: list[str]) -> str:
     return f": {'; '.join(said[:_SHOWN_MESSAGES])}{more}" if said else ""
 
 
+def _has_no_reading(row: CephRow) -> bool:
+    osds, pgs = row.osd_map, row.pg_map
+    counts = (osds.num_in, osds.num_up) if osds is not None else ()
+    return is_below_zero(*counts, pgs.degraded_ratio if pgs is not None else None)
+
+
 def _shortages(row: CephRow) -> Iterator[str]:
     osds, pgs = row.osd_map, row.pg_map
-    if osds is not None and osds.num_in is not None and osds.num_up is not None and osds.num_up < osds.num_in:
-        down = osds.num_in - osds.num_up
-        yield f"{down} of {osds.num_in} OSDs that should hold data {'are' if down > 1 else 'is'} down"
+    should, do = (count_of(osds.num_in), count_of(osds.num_up)) if osds is not None else (None, None)
+    if should is not None and do is not None and do < should:
+        down = should - do
+        yield f"{down} of {should} OSDs that should hold data {'are' if down > 1 else 'is'} down"
     if pgs is not None and pgs.degraded_ratio is not None and pgs.degraded_ratio > 0:
         yield f"{100 * pgs.degraded_ratio:.2g} % of its objects have fewer copies than they should"
     if row.mgr_map is not None and row.mgr_map.available is False:

@@ -14,9 +14,8 @@ from signals.backup_evidence import BackupsOutput, DatastoreRow
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import InventoryRow
 from signals.pages import Page
+from signals.readings import MOST_PERCENT
 from signals.thresholds import Limited
-
-_MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit
 
 
 class DatastoreDetector:
@@ -48,7 +47,7 @@ class DatastoreDetector:
         limit = self._thresholds.limit(resource, Limited.STORAGE)
         if limit is None:
             return False
-        if not 0 <= percent <= _MOST_PERCENT or (percent == 0 and not row.free_gb):
+        if not 0 <= percent <= MOST_PERCENT or (percent == 0 and not row.free_gb):
             self._notes.blind(Kind.HIGH_DISK, resource.id, f"{percent:g} % in use is no reading")
             return False
         look = limit.look(percent)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from findings.kinds import VERDICT_FAILED
 from findings.model import Severity
 from signals.evidence import DiskRow, FailingAttribute, SmartAttributes
+from signals.readings import is_below_zero
 
 CRITICAL_COUNTERS = {
     "pending_sectors": "pendingSectors",
@@ -119,7 +120,7 @@ def has_no_reading(row: DiskRow) -> bool:
     if counters is None:
         return False
     values = (getattr(counters, name) for name in (*CRITICAL_COUNTERS, *WARNING_COUNTERS, *_OTHER_COUNTERS))
-    return any(value is not None and value < 0 for value in values)
+    return is_below_zero(*values)
 
 
 def trouble_of(row: DiskRow, life_used_percent: float | None) -> Trouble | None:

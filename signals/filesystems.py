@@ -15,10 +15,9 @@ from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import InventoryRow
 from signals.guest_identity import Guests
 from signals.pages import Page
+from signals.readings import MOST_PERCENT, count_of, is_below_zero
 from signals.storage_evidence import FilesystemRow, ResourceDisks, ResourceDisksOutput
 from signals.thresholds import Limited
-
-_MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit
 
 _IMAGES = frozenset({"iso9660", "udf", "cdfs", "squashfs", "erofs", "cramfs", "romfs"})
 """Images that are made full: of a CD, a snap, a firmware."""
@@ -97,7 +96,7 @@ class FilesystemDetector:
                 fine.append(kind)
         for case in cases:
             self._judge_errors(case)
-        if any(row.error_count is not None and row.error_count >= 0 for row in owner.disks):
+        if any(count_of(row.error_count) is not None for row in owner.disks):
             fine.append(Kind.FILESYSTEM_ERRORS)
         return fine
 
@@ -116,7 +115,7 @@ class FilesystemDetector:
             return False
         if percent is None:
             return False  # this file system makes inodes as it needs them
-        if not 0 <= percent <= _MOST_PERCENT:
+        if not 0 <= percent <= MOST_PERCENT:
             self._notes.blind(kind, case.resource.id, f"{percent:g} % is no reading", case.mount)
             return False
         look = limit.look(percent)
@@ -138,8 +137,8 @@ class FilesystemDetector:
 
     def _judge_errors(self, case: _Case) -> None:
         row = case.row
-        errors = max(row.error_count or 0, 0)
-        if row.error_count is not None and row.error_count < 0 and not row.forced_read_only:
+        errors = count_of(row.error_count) or 0
+        if is_below_zero(row.error_count) and not row.forced_read_only:
             reason = f"{row.error_count} is no count of errors"
             self._notes.blind(Kind.FILESYSTEM_ERRORS, case.resource.id, reason, case.mount)
         if not errors and not row.forced_read_only:
@@ -174,7 +173,7 @@ def _usage(row: FilesystemRow) -> float | None:
 def is_measured(row: FilesystemRow) -> bool:
     """Whether a row tells how full its file system is."""
     percent = _usage(row)
-    return percent is not None and percent <= _MOST_PERCENT and not _unmeasured(row)
+    return percent is not None and percent <= MOST_PERCENT and not _unmeasured(row)
 
 
 def _unmeasured(row: FilesystemRow) -> str:

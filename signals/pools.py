@@ -16,11 +16,10 @@ from findings.model import Look, Severity
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import InventoryRow
 from signals.pages import Page, Row
+from signals.readings import MOST_PERCENT, count_of, is_below_zero
 from signals.storage_evidence import BtrfsDeviceRow, BtrfsRow, PoolRow, PoolsOutput, VdevRow, ZfsRow
 from signals.thresholds import Limited
 from signals.vdevs import UNUSABLE, judge_members
-
-_MOST_PERCENT = 100.5  # rounding may go a little beyond 100; more is another unit
 
 _FINE = frozenset({"available", "online", "active", "ok", "healthy"})
 _DISABLED = frozenset({"", "disabled", "inactive"})
@@ -125,7 +124,7 @@ class PoolDetector:
                 return False
             percent = 100 * row.used_gb / row.total_gb
         # A storage that is not there reports 0 of 0.
-        if not 0 <= percent <= _MOST_PERCENT or (percent == 0 and not row.total_gb):
+        if not 0 <= percent <= MOST_PERCENT or (percent == 0 and not row.total_gb):
             return self._blind(case, Kind.HIGH_DISK, f"{percent:g} % in use is no reading")
         what = f"Storage {case.resource.name or case.resource.id}"
         return self._judge_usage(case.page, row, case.resource, what, percent, row.disk_type)
@@ -192,7 +191,7 @@ class PoolDetector:
             fine.append(Kind.POOL_DATA_ERRORS)
         self._judge_counters(case, zfs)
         rows: list[ZfsRow | VdevRow] = [zfs, *zfs.vdevs]
-        if any(count < 0 for row in rows for count in _counts(row).values()):
+        if any(is_below_zero(*_counts(row).values()) for row in rows):
             self._blind(case, Kind.VDEV_ERRORS, "a count of errors below 0 is no reading")
         elif zfs.vdevs:
             fine.append(Kind.VDEV_ERRORS)
@@ -215,7 +214,7 @@ class PoolDetector:
 
     def _keeps_data(self, case: _Case, zfs: ZfsRow) -> bool:
         unrepaired, lost = _unrepaired(zfs), zfs.data_errors
-        if lost is not None and lost < 0:
+        if is_below_zero(lost):
             self._blind(case, Kind.POOL_DATA_ERRORS, f"{lost} data errors are no reading")
             lost = None
         if not lost and not unrepaired:
@@ -270,16 +269,17 @@ class PoolDetector:
 
     def _judge_btrfs(self, case: _Case, btrfs: BtrfsRow) -> list[Kind]:
         fine = []
-        if btrfs.missing_devices is None or btrfs.missing_devices < 0:
+        missing = count_of(btrfs.missing_devices)
+        if missing is None:
             self._blind(case, Kind.POOL_DEGRADED, "whether devices are missing was not read")
-        elif btrfs.missing_devices == 0:
+        elif missing == 0:
             fine.append(Kind.POOL_DEGRADED)
         else:
             name = case.resource.name or case.resource.id
-            self._degraded(case, Severity.CRITICAL, f"btrfs {name} misses {btrfs.missing_devices} device(s)", btrfs)
+            self._degraded(case, Severity.CRITICAL, f"btrfs {name} misses {missing} device(s)", btrfs)
         for device in btrfs.devices:
             self._judge_btrfs_device(case, device)
-        if any(count < 0 for device in btrfs.devices for count in _btrfs_counts(device).values()):
+        if any(is_below_zero(*_btrfs_counts(device).values()) for device in btrfs.devices):
             self._blind(case, Kind.FILESYSTEM_ERRORS, "a count of errors below 0 is no reading")
         elif btrfs.devices:
             fine.append(Kind.FILESYSTEM_ERRORS)

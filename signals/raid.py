@@ -13,6 +13,7 @@ from findings.model import Severity
 from signals.detector import Context, EvidencePage, Notes
 from signals.evidence import InventoryRow
 from signals.pages import Page
+from signals.readings import count_of, is_below_zero
 from signals.storage_evidence import DiskHealthOutput, HostDisks, RaidOutput, RaidRow
 
 _FAILED_MEMBER = frozenset({"faulty", "failed"})
@@ -65,7 +66,7 @@ class RaidDetector:
         if level == "container" or "container" in words:
             return True  # holds the members of firmware RAID, and is no array itself
         name = resource.name or resource.id
-        failed = max(row.failed_devices or 0, _count(row, _FAILED_MEMBER))
+        failed = max(count_of(row.failed_devices) or 0, _count(row, _FAILED_MEMBER))
         lost = _lost(row, words)
         if words & _BROKEN or (failed and level in _WITHOUT_REDUNDANCY):
             severity, told = Severity.CRITICAL, "has lost a member that it cannot do without"
@@ -92,6 +93,9 @@ class RaidDetector:
         return False
 
     def _is_measured(self, row: RaidRow, level: str, words: set[str], resource: InventoryRow) -> bool:
+        if is_below_zero(*_counts(row)):
+            self._notes.blind(Kind.RAID_DEGRADED, resource.id, "a count of members below 0 is no reading")
+            return False
         if "clean" in words or row.active_devices is not None or level in _WITHOUT_REDUNDANCY:
             return True
         self._notes.blind(Kind.RAID_DEGRADED, resource.id, "how many members are in use was not read")
@@ -100,17 +104,22 @@ class RaidDetector:
 
 def _lost(row: RaidRow, words: set[str]) -> int:
     """Members that are missing; 1 where only the state tells."""
-    active, total, working = row.active_devices, row.total_devices, row.working_devices
-    if row.raid_devices is not None and active is not None:
-        lost = max(0, row.raid_devices - active)
+    needed, active, total, working, failed = map(count_of, _counts(row))
+    if needed is not None and active is not None:
+        lost = max(0, needed - active)
     elif total is not None and working is not None:
-        lost = max(0, total - working - (row.failed_devices or 0))
+        lost = max(0, total - working - (failed or 0))
     else:
         lost = 0
     if not lost:
         # No count tells. A failed member may have been replaced already, unless nothing says how many are in use.
         lost = _count(row, _NO_MEMBER | _FAILED_MEMBER if active is None else _NO_MEMBER)
     return lost or int("degraded" in words)
+
+
+def _counts(row: RaidRow) -> tuple[int | None, ...]:
+    """Members that the array is made for, those in use, those it has, those that work, and those that failed."""
+    return (row.raid_devices, row.active_devices, row.total_devices, row.working_devices, row.failed_devices)
 
 
 def _count(row: RaidRow, states: frozenset[str]) -> int:
@@ -120,7 +129,8 @@ def _count(row: RaidRow, states: frozenset[str]) -> int:
 def _is_without_redundancy(row: RaidRow, level: str, lost: int) -> bool:
     if level == "raid1":
         # Any one copy is enough: redundancy is a second one.
-        return row.active_devices is None or row.active_devices < 2
+        active = count_of(row.active_devices)
+        return active is None or active < 2
     return lost >= _MAY_LOSE.get(level, 1)
 
 

@@ -113,7 +113,7 @@ class SmartDetector:
             if limits is None:
                 limits = self._limits_of(resource, row.type)
             used = row.life_used_percent
-            if used is None:
+            if used is None or used < 0:
                 used = _life_used(row)
             if (row.smart_complete or not sweep) and _is_well_at_a_glance(row, limits, used, sweep=sweep):
                 well.append(resource.id)
@@ -261,7 +261,7 @@ def _life_used(row: DiskRow) -> float | None:
     if _spins(row):
         return None
     counters = row.attributes or row.smart_attributes or row.smartAttributes
-    if counters is not None and counters.percentage_used is not None:
+    if counters is not None and counters.percentage_used is not None and counters.percentage_used >= 0:
         return counters.percentage_used
     left = row.wearout
     return 100 - left if left is not None and 0 < left <= 100 else None

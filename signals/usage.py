@@ -20,6 +20,7 @@ from signals.guest_identity import Guests
 from signals.model import Origin
 from signals.pages import Id, Page
 from signals.performance_rows import first_measured, memory_of, other_rows
+from signals.readings import MOST_PERCENT
 from signals.storage_evidence import ResourceDisksOutput
 from signals.thresholds import Limit, Limited, special_test
 
@@ -29,8 +30,6 @@ MAIN_DISK = "main disk"
 SHORT_OF_MEMORY_PERCENT = 80.0
 ENOUGH_MEMORY_PERCENT = 75.0
 """Full swap hurts where memory is short as well. Beside plenty of memory it holds old pages that nobody misses."""
-
-_MOST_PERCENT = 100.5  # rounding and sampling may go a little beyond 100; more is another unit
 
 _PRESSURES = (
     ("cpu", Limited.PRESSURE_CPU, "some work waited for CPU"),
@@ -244,7 +243,7 @@ class UsageDetector:
         value = first_measured(row.avg_cpu, row.cpu_percent)
         if value is None:
             return self._blind(Kind.HIGH_CPU, case, "CPU use was not measured")
-        if not 0 <= value <= _MOST_PERCENT:
+        if not 0 <= value <= MOST_PERCENT:
             return self._blind(Kind.HIGH_CPU, case, f"{value:g} is no percentage of all CPUs")
         window = row.cpu_window_seconds
         if window is not None and window < case.limits.cpu_window_seconds:
@@ -262,7 +261,7 @@ class UsageDetector:
         value = memory_of(case.row)
         if value is None:
             return self._blind(Kind.HIGH_MEMORY, case, "memory use was not measured")
-        if not 0 < value <= _MOST_PERCENT:
+        if not 0 < value <= MOST_PERCENT:
             return self._blind(Kind.HIGH_MEMORY, case, f"{value:g} % of memory in use is no reading")
         summary = f"Memory use is {value:.1f} % without caches (limit {limit.trigger:g} %)"
         return self._judge(Kind.HIGH_MEMORY, case, value, limit, summary)
@@ -271,7 +270,7 @@ class UsageDetector:
         limit, value = case.limits.swap, case.row.swap_percent
         if limit is None or value is None:
             return False
-        if not 0 <= value <= _MOST_PERCENT:
+        if not 0 <= value <= MOST_PERCENT:
             return self._blind(Kind.HIGH_SWAP, case, f"{value:g} % of swap in use is no reading")
         look, shortage = limit.look(value), self._shortage(case)
         if look is Look.CLEAR or shortage is Look.CLEAR:
@@ -291,13 +290,13 @@ class UsageDetector:
         """
         looks: list[Look] = []
         memory = memory_of(case.row)
-        measured = memory is not None and 0 < memory <= _MOST_PERCENT
+        measured = memory is not None and 0 < memory <= MOST_PERCENT
         if memory is not None and measured:
             over = memory > ENOUGH_MEMORY_PERCENT
             looks.append(Look.PRESENT if memory > SHORT_OF_MEMORY_PERCENT else Look.HELD if over else Look.CLEAR)
         pressure = case.row.pressure_memory
         _cpu, limit, _io = case.limits.pressures
-        if pressure is not None and limit is not None and 0 <= pressure <= _MOST_PERCENT:
+        if pressure is not None and limit is not None and 0 <= pressure <= MOST_PERCENT:
             looks.append(limit.look(pressure))
         worst = next((look for look in (Look.PRESENT, Look.HELD) if look in looks), None)
         return worst or (Look.CLEAR if measured else Look.BLIND)
@@ -309,7 +308,7 @@ class UsageDetector:
         for value, limit, (subject, _limited, what) in zip(values, case.limits.pressures, _PRESSURES, strict=True):
             if limit is None or value is None:
                 continue
-            if not 0 <= value <= _MOST_PERCENT:
+            if not 0 <= value <= MOST_PERCENT:
                 reason = f"{value:g} is no percentage of time"
                 self._blind(Kind.HIGH_PRESSURE, case, reason, subject=subject)
                 continue
@@ -324,7 +323,7 @@ class UsageDetector:
         value = first_measured(case.row.avg_disk, case.row.disk_percent)
         if limit is None or value is None:
             return False
-        if not 0 < value <= _MOST_PERCENT:
+        if not 0 < value <= MOST_PERCENT:
             reason = f"{value:g} % of the main disk in use is no reading"
             return self._blind(Kind.HIGH_DISK, case, reason, subject=MAIN_DISK)
         look = limit.look(value)

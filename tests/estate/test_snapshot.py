@@ -151,35 +151,6 @@ def test_junk_in_smartctls_place_is_read_as_nothing(junk: dict[str, object]) -> 
     assert not estate.resources[0].disk.smart_complete
 
 
-@pytest.mark.parametrize(
-    ("fields", "topic", "subject"),
-    [
-        ({"metrics": {"memory": {"value": 150}, "swap": {"value": 3}}}, Topic.MEMORY, ""),
-        ({"metrics": {"cpu": {"value": 350, "window_seconds": 300}, "swap": {"value": 3}}}, Topic.CPU, ""),
-        ({"metrics": {"pressure_io": {"value": -1}, "swap": {"value": 3}}}, Topic.PRESSURE, ""),
-        ({"metrics": {"disk": {"value": 1e300}, "swap": {"value": 3}}}, Topic.FILESYSTEMS, "main disk"),
-        ({"filesystems": [{"mountpoint": "/srv", "usage_percent": 100.6}]}, Topic.FILESYSTEMS, "/srv"),
-        ({"type": "storage", "pool": {"id": "p", "usage_percent": -0.1}}, Topic.POOLS, ""),
-    ],
-)
-def test_a_percentage_that_cannot_be_is_taken_out_and_is_a_gap(
-    tmp_path: Path, fields: dict[str, object], topic: Topic, subject: str
-) -> None:
-    estate = collected(written(tmp_path, {"resources": [{"id": "x", "name": "web", "type": "vm", **fields}]}))
-    (found,), (gap,) = estate.resources, estate.gaps
-    assert (gap.source, gap.topic, gap.reason, gap.resource_id, gap.subject) == (
-        "snap",
-        topic,
-        GapReason.UNREADABLE,
-        found.id,
-        subject,
-    )
-    assert "is no percentage" in gap.detail
-    assert list(found.metrics) == (["swap"] if found.metrics else [])
-    assert [row.usage_percent for row in found.filesystems or ()] == [None] * len(found.filesystems or ())
-    assert found.pool is None or found.pool.usage_percent is None
-
-
 @pytest.mark.parametrize("number", [str(2**63), str(-(2**63) - 1), "1" + "0" * 400])
 def test_a_number_beyond_every_counter_is_refused_where_it_stands_and_never_ends_a_run(number: str) -> None:
     text = '{"resources": [{"id": "a", "type": "storage", "pool": {"zfs": {"read_errors": %s}}}]}'
@@ -200,12 +171,6 @@ def test_the_largest_number_of_a_counter_is_kept(number: int) -> None:
     assert found.pool is not None
     assert found.pool.zfs is not None
     assert found.pool.zfs.read_errors == number
-
-
-@pytest.mark.parametrize("percent", [0, 100, 100.5])
-def test_a_percentage_that_rounding_explains_is_kept(percent: float) -> None:
-    (found,) = decoded({"resources": [vm(metrics={"memory": {"value": percent}})]}).resources
-    assert found.metrics[Metric.MEMORY].value == percent
 
 
 @pytest.mark.parametrize("spelling", ["pendingSectors", "pending_sectors"])

@@ -86,6 +86,22 @@ def test_what_a_cluster_measures_counts_whatever_it_calls_itself(fields: dict[st
 @pytest.mark.parametrize(
     "fields",
     [
+        {"osd_map": CephOsdMap(num_osds=3, num_up=-1, num_in=3)},
+        {"osd_map": CephOsdMap(num_osds=3, num_up=3, num_in=-1)},
+        {"pg_map": CephPgMap(usage_percent=40, degraded_ratio=-1)},
+    ],
+)
+def test_a_count_below_0_is_no_reading_and_hides_no_shortage(fields: dict[str, object]) -> None:
+    seen = judged(details(**fields))
+    assert seen.signals == []
+    assert seen.look(Kind.CEPH_UNHEALTHY, CLUSTER) is Look.BLIND
+    (signal,) = judged(details(**{**fields, "mgr_map": CephMgrMap(available=False)})).signals
+    assert "no manager is active" in signal.summary
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
         {"osd_map": CephOsdMap(num_osds=4, num_up=3, num_in=3)},  # one is out and down: it holds nothing
         {"osd_map": None, "mgr_map": None},
         {"pg_map": CephPgMap(usage_percent=40, misplaced_ratio=0.5)},  # moving is work, no fault

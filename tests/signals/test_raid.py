@@ -98,6 +98,27 @@ def test_members_and_level_decide(row: RaidRow, look: Look, severity: str | None
     assert judged.look(Kind.RAID_DEGRADED, "raid:nas:md0") is look
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        array("raid1", "clean", 2, -1),
+        array("raid1", "clean", -1, 2),
+        array("raid1", "clean", 2, 2, failed_devices=-1),
+        array("raid1", "clean", total_devices=2, working_devices=2, failed_devices=-1),
+        array("raid1", "clean", total_devices=2, working_devices=-1),
+    ],
+)
+def test_a_count_below_0_is_no_reading(row: RaidRow) -> None:
+    judged = judge(row)
+    assert judged.signals == []
+    assert judged.look(Kind.RAID_DEGRADED, "raid:nas:md0") is Look.BLIND
+
+
+def test_a_count_that_is_no_reading_hides_no_member_that_failed() -> None:
+    assert judge(array("raid1", "clean, degraded", 2, 1, failed_devices=-1)).signals[0].value == 1
+    assert judge(array("raid1", "clean", active=-1, devices=[IN_SYNC, EMPTY_SLOT])).signals[0].value == 1
+
+
 def test_the_summary_says_what_is_missing_what_is_left_and_what_goes_on() -> None:
     row = array("raid6", "active, degraded", 6, 5, operation="recovery", rebuild_percent=8.5)
     signal = judge(row).one(Kind.RAID_DEGRADED)

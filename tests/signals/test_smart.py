@@ -158,6 +158,13 @@ def test_a_counter_below_0_was_not_read(counters):
     assert signal.facts == {"media_errors": 3, "verdict_failed": 0}
 
 
+@pytest.mark.parametrize(
+    "row", [{"life_used_percent": -5}, {"smart_attributes": SmartAttributes(percentage_used=-1)}, {"wearout": -1}]
+)
+def test_wear_below_0_is_no_reading(row):
+    assert look(detect_rows(disk(type="nvme", **row)), Kind.DISK_WEAR) is Look.BLIND
+
+
 def test_counters_of_all_spellings_are_merged_and_the_first_value_wins():
     row = disk(
         attributes=SmartAttributes(pending_sectors=2),
