@@ -9,7 +9,7 @@ from signals.inventory import Inventory
 from signals.pages import Id
 from signals.storage_evidence import ResourceDisks
 
-_NO_GUESTS = frozenset(
+NO_GUESTS = frozenset(
     {"node", "host", "agent", "docker-host", "app-container", "k8s-cluster", "k8s-node", "pod"}
     | {"storage", "raid", "disk", "network", "pbs", "backup"}
 )
@@ -92,7 +92,7 @@ class Guests:
         self, vmid: Id, instance: str | None = None, node: str | None = None, type_: str | None = None
     ) -> InventoryRow | None:
         """The one known guest with this VMID, as far as the rest narrows it down; None if there is none or several."""
-        if type_ in _NO_GUESTS:
+        if type_ in NO_GUESTS:
             return None
         guests = self._owners.find((vmid, instance, node, None, None, type_))
         return self._inventory.rows.get(guests[0]) if len(guests) == 1 else None
@@ -115,7 +115,7 @@ class Guests:
 def _may_be(known: InventoryRow, said: NamedGuest) -> bool:
     """Whether what is known under a number or name may be the guest that a row means: nothing speaks against it."""
     kind, wanted = GUEST_WORDS.get(known.type.lower()), GUEST_WORDS.get((said.type or "").lower())
-    is_guest = known.type not in _NO_GUESTS and (kind is None or wanted is None or kind == wanted)
+    is_guest = known.type not in NO_GUESTS and (kind is None or wanted is None or kind == wanted)
     return is_guest and (not (known.instance and said.instance) or known.instance == said.instance)
 
 
